@@ -1,0 +1,73 @@
+"""Tool calling for language models that cannot call tools.
+
+The public names, and nothing else. Each is loaded when it is first used, so that importing the package
+costs next to nothing and does no I/O.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fallback.catalogue import Catalogue as Catalogue
+    from fallback.limits import Limits as Limits
+    from fallback.messages import Problem as Problem
+    from fallback.messages import Reading as Reading
+    from fallback.messages import ToolCall as ToolCall
+    from fallback.messages import ToolResult as ToolResult
+    from fallback.messages import Turn as Turn
+    from fallback.parsing import Parser as Parser
+    from fallback.parsing import parse as parse
+    from fallback.session import AsyncSession as AsyncSession
+    from fallback.session import Session as Session
+    from fallback.tools import Tool as Tool
+    from fallback.tools import tool as tool
+
+_HOME = {
+    "AsyncSession": "fallback.session",
+    "Catalogue": "fallback.catalogue",
+    "Limits": "fallback.limits",
+    "Parser": "fallback.parsing",
+    "Problem": "fallback.messages",
+    "Reading": "fallback.messages",
+    "Session": "fallback.session",
+    "Tool": "fallback.tools",
+    "ToolCall": "fallback.messages",
+    "ToolResult": "fallback.messages",
+    "Turn": "fallback.messages",
+    "parse": "fallback.parsing",
+    "tool": "fallback.tools",
+}
+
+__all__ = [
+    "AsyncSession",
+    "Catalogue",
+    "Limits",
+    "Parser",
+    "Problem",
+    "Reading",
+    "Session",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "Turn",
+    "parse",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("toolcall-fallback")
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,114 @@
+"""What the loop asks of a model server, and what it gets back; no server is named here.
+
+A backend is given one complete :class:`GenerationRequest` and yields :class:`Chunk` values. Closing the
+iterator cancels the generation. Sync and async are two methods of one object, so a backend serves
+``Session`` and ``AsyncSession`` alike; one that is only used with one of them need not have the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fallback.catalogue import Catalogue
+from fallback.messages import FinishReason, Message, Mode, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a server says about a model, in our words.
+
+    Attributes:
+        capabilities: as the server lists them (``completion``, ``tools``, ``thinking`` ...); ``None``
+            where the server is too old to say.
+        family: our chat-template family, such as ``chatml``; ``None`` if it is not recognised.
+        parser: name of Ollama's builtin parser for the model; such models lose tool-like text.
+        context_length: trained maximum of the window, in tokens.
+        digest: content hash; what is remembered about a model is remembered under it.
+    """
+
+    name: str
+    capabilities: frozenset[str] | None = None
+    family: str | None = None
+    parser: str | None = None
+    context_length: int | None = None
+    digest: str = ""
+    template: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationRequest:
+    """One generation.
+
+    In ``native`` mode ``messages`` keep their calls and results and ``catalogue`` is sent as tools. In
+    ``prompt`` mode the loop has rendered everything: ``messages`` are one optional ``system`` and then
+    strictly alternating ``user``/``assistant`` text, and ``catalogue`` is ``None``.
+
+    ``prefill`` is the beginning of the reply, put into the model's mouth; it is not part of the text
+    that comes back. ``stop`` is added to the model's own stop strings, never in place of them.
+    ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...).
+    """
+
+    model: str
+    mode: Mode
+    messages: tuple[Message, ...]
+    catalogue: Catalogue | None = None
+    stop: tuple[str, ...] = ()
+    prefill: str = ""
+    format: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    num_ctx: int | None = None
+    think: bool | str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One piece of a reply. The last one is ``done`` and carries the finish reason and the usage.
+
+    ``tool_calls`` are raw, as the server reports them, each ``{"id"?, "name", "arguments"}``.
+    ``path`` names the endpoint and form in use, such as ``generate/raw/chatml``.
+    ``reasoning_open`` says, on the first chunk, that the prompt itself opened the reasoning.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    done: bool = False
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+    path: str = ""
+    reasoning_open: bool = False
+
+
+class Backend(Protocol):
+    """A model server."""
+
+    def describe(self, model: str) -> ModelInfo:
+        """Say what the model can do; cached by the backend per model and digest."""
+        ...
+
+    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
+        """Generate; raises :class:`fallback.errors.BackendError` and nothing else."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections and memory."""
+        ...
+
+
+class AsyncBackend(Protocol):
+    """The same, asynchronous."""
+
+    async def adescribe(self, model: str) -> ModelInfo:
+        """See :meth:`Backend.describe`."""
+        ...
+
+    def astream(self, request: GenerationRequest) -> AsyncIterator[Chunk]:
+        """See :meth:`Backend.stream`."""
+        ...
+
+    async def aclose(self) -> None:
+        """See :meth:`Backend.close`."""
+        ...

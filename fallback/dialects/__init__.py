@@ -1,0 +1,1 @@
+"""One record per dialect; see :mod:`fallback.dialects.record`."""

@@ -1,0 +1,52 @@
+"""The record from which everything about a way of writing calls is made.
+
+Template, grammar, markers, result form, stop strings and correction text come from the same record, so
+the prompt and the parser cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One way of writing calls and of showing results.
+
+    Attributes:
+        name: also the folder of its templates, ``templates/<name>/``.
+        payload: which shape the body has, and so which reader and which grammar read it.
+        fence: info word of the block that holds calls.
+        result_fence: info word of the block that holds a result; never a call marker.
+        stop: strings at which generation should end, added to the model's own; only a hint.
+        grammar: file under ``grammars/`` that describes the payload.
+    """
+
+    name: str
+    payload: Literal["json", "python"]
+    fence: str
+    result_fence: str
+    stop: tuple[str, ...]
+    grammar: str
+
+
+FENCED = Dialect(
+    name="fenced",
+    payload="json",
+    fence="tool_call",
+    result_fence="tool_result",
+    stop=("```tool_result",),
+    grammar="json_call.lark",
+)
+PYTHONIC = Dialect(
+    name="pythonic",
+    payload="python",
+    fence="tool_code",
+    result_fence="tool_result",
+    stop=("```tool_result",),
+    grammar="python_call.lark",
+)
+
+PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC)}
+"""The dialects that a prompt can ask for. Many more are read, see :mod:`fallback.dialects.markers`."""

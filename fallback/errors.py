@@ -1,0 +1,153 @@
+"""Every exception the package raises on purpose, in one tree.
+
+::
+
+    FallbackError
+    ├─ ConfigurationError (ValueError)     the developer's mistake, raised at construction
+    │   ├─ InvalidToolError                bad name, unsupported schema, duplicate, hidden parameter
+    │   ├─ UnknownDialectError             no dialect of that name
+    │   └─ TemplateError                   a prompt template does not render
+    ├─ ParseError (ValueError)             only from ``parse(..., strict=True)``
+    ├─ LimitExceededError                  a hard stop the caller asked for
+    ├─ BackendError                        the outside world; mapped from httpx in one place
+    │   ├─ BackendConnectionError          nobody answers
+    │   ├─ BackendTimeoutError             somebody answers too slowly
+    │   ├─ BackendStatusError              an HTTP status of 400 or more
+    │   │   ├─ ModelNotFoundError          404: the server does not have that model
+    │   │   ├─ CapabilityError             400: the model cannot do that (tools, completion, thinking)
+    │   │   └─ ContextWindowError          the prompt does not fit the window; carries the numbers
+    │   └─ BackendProtocolError            an undecodable, failed or unfinished reply
+    ├─ EngineError                         the embedded engine or its model store
+    └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice at once
+
+    ToolFailed, ToolRetry, PauseTurn       signals a tool raises; they are not FallbackErrors
+
+Who is at fault decides what happens: a developer's mistake raises early, the outside world raises at
+the boundary, and a *model's* mistake is never an exception: it is a :class:`~fallback.messages.Problem`.
+"""
+
+from __future__ import annotations
+
+
+class FallbackError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class ConfigurationError(FallbackError, ValueError):
+    """The calling code is wrong; raised when the object is built, not when it is used."""
+
+
+class InvalidToolError(ConfigurationError):
+    """A tool cannot be offered: bad name, duplicate, or a schema that is not safe to use."""
+
+
+class UnknownDialectError(ConfigurationError):
+    """No dialect has that name."""
+
+
+class TemplateError(ConfigurationError):
+    """A prompt template is missing or does not render."""
+
+
+class ParseError(FallbackError, ValueError):
+    """A reply that does not read cleanly; raised only where the caller asked for ``strict``."""
+
+
+class LimitExceededError(FallbackError):
+    """A limit was passed where the caller asked for a hard stop.
+
+    Attributes:
+        limit: name of the field of :class:`fallback.limits.Limits`.
+        allowed: its value.
+        actual: what was seen.
+    """
+
+    def __init__(self, limit: str, allowed: float, actual: float) -> None:
+        super().__init__(f"{limit} is {allowed:g}, got {actual:g}")
+        self.limit, self.allowed, self.actual = limit, allowed, actual
+
+
+class BackendError(FallbackError):
+    """The model server could not do what was asked."""
+
+
+class BackendConnectionError(BackendError):
+    """Nothing answers at the address."""
+
+
+class BackendTimeoutError(BackendError):
+    """The server took longer than the timeout allows."""
+
+
+class BackendStatusError(BackendError):
+    """The server answered with an error status.
+
+    Attributes:
+        status: the HTTP status code.
+        detail: the server's own words, unwrapped and cut.
+    """
+
+    def __init__(self, message: str, *, status: int, detail: str = "") -> None:
+        super().__init__(message)
+        self.status, self.detail = status, detail
+
+
+class ModelNotFoundError(BackendStatusError):
+    """The server does not have the model."""
+
+
+class CapabilityError(BackendStatusError):
+    """The model lacks a capability that the request needs.
+
+    Attributes:
+        missing: the capability's name as Ollama spells it, such as ``tools`` or ``completion``.
+    """
+
+    def __init__(self, message: str, *, status: int, missing: str, detail: str = "") -> None:
+        super().__init__(message, status=status, detail=detail)
+        self.missing = missing
+
+
+class ContextWindowError(BackendStatusError):
+    """The prompt does not fit the window.
+
+    Attributes:
+        prompt_tokens: size of the prompt, in tokens; ``None`` where the server does not say.
+        num_ctx: size of the window, in tokens; ``None`` where the server does not say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        prompt_tokens: int | None,
+        num_ctx: int | None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(message, status=status, detail=detail)
+        self.prompt_tokens, self.num_ctx = prompt_tokens, num_ctx
+
+
+class BackendProtocolError(BackendError):
+    """The reply could not be decoded, reported an error half-way, or ended before it was done."""
+
+
+class EngineError(FallbackError):
+    """The embedded engine is not installed, has no such model, or its file is not the right one."""
+
+
+class UsageError(FallbackError, RuntimeError):
+    """An object was used in a way that its state does not allow."""
+
+
+class ToolFailed(Exception):
+    """Raised by a tool: it has failed for good. The model is told, and should not try again."""
+
+
+class ToolRetry(Exception):
+    """Raised by a tool: the arguments can be mended. The model is told how, and may try again."""
+
+
+class PauseTurn(Exception):
+    """Raised by a tool: a person has to decide first. The turn ends without being an error."""

@@ -1,0 +1,69 @@
+"""Every number in the project, each with its reason.
+
+A limit lives here or nowhere: a number that is repeated where it is used is a number that will differ.
+``None`` switches a limit off where the field allows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one session may cost. All sizes are absolute, never per chunk."""
+
+    max_reply_chars: int = 2_000_000
+    """Characters of one reply that are read. What lies beyond is a problem, not a crash; real
+    replies stay under 100,000 because the window ends them."""
+
+    max_call_chars: int = 1_000_000
+    """Characters of one call. A call that is longer is refused as ``oversized``."""
+
+    max_calls_per_step: int = 128
+    """Calls accepted from one reply. OpenAI's wire allows 128 parallel calls."""
+
+    max_depth: int = 128
+    """Nesting of arguments and schemas. jiter stops at 200; jsonschema-rs overflows the stack of the
+    process beyond some 10,000, so nothing deeper may ever reach it."""
+
+    max_tools: int = 1024
+    """Tools in one catalogue. OpenAI's own limit is 128; gateways that merge servers go further."""
+
+    max_schema_chars: int = 200_000
+    """Size of one tool's schema as JSON. A schema is untrusted input where a client sends it."""
+
+    max_steps: int = 8
+    """Generations in one turn. Small models that have not finished by then repeat themselves."""
+
+    max_calls_per_turn: int = 64
+    """Tool executions in one turn."""
+
+    max_corrections: int = 2
+    """Corrective turns for malformed calls in one turn; more teach a small model nothing."""
+
+    turn_seconds: float | None = 600.0
+    """Wall-clock deadline of a turn, in seconds: two cores and a 1.5B model need minutes, not hours."""
+
+    tool_seconds: float | None = 60.0
+    """Deadline of one tool execution, in seconds."""
+
+    max_result_chars: int = 16_000
+    """Characters of one tool result that the model is shown, some 4,000 tokens: half of the default
+    window. Head and tail are kept; the caller always has the whole result."""
+
+    num_ctx: int = 8192
+    """Context window, in tokens, that is asked for when the model allows it and the user does not
+    say. Ollama's own default is 4096 on a CPU and cuts silently; changing it reloads the model."""
+
+    num_predict: int = 2048
+    """Tokens one generation may write. Ollama's default is ten windows."""
+
+    connect_seconds: float = 5.0
+    """Time to open a connection; the server is usually on this machine."""
+
+    read_seconds: float = 600.0
+    """Time between two pieces of a reply: covers loading a large model from a slow disk."""
+
+
+DEFAULT_LIMITS = Limits()
