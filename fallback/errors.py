@@ -5,6 +5,7 @@
     FallbackError
     ├─ ConfigurationError (ValueError)     the developer's mistake, raised at construction
     │   ├─ InvalidToolError                bad name, unsupported schema, duplicate, hidden parameter
+    │   ├─ ToolFileError                   a file of tools that cannot be read or imported
     │   ├─ UnknownDialectError             no dialect of that name
     │   └─ TemplateError                   a prompt template does not render
     ├─ ParseError (ValueError)             only from ``parse(..., strict=True)``
@@ -39,6 +40,10 @@ class ConfigurationError(FallbackError, ValueError):
 
 class InvalidToolError(ConfigurationError):
     """A tool cannot be offered: bad name, duplicate, or a schema that is not safe to use."""
+
+
+class ToolFileError(ConfigurationError):
+    """A file of tools does not exist, does not import, or holds no tool."""
 
 
 class UnknownDialectError(ConfigurationError):
