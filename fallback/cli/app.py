@@ -1,0 +1,228 @@
+"""The commands and their options; what they do is in the module named after each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from fallback.cli.exits import MEANING
+
+app = typer.Typer(
+    name="fallback",
+    help="Tool calling for language models that cannot call tools.",
+    epilog="Exit codes: " + "; ".join(f"{code:d} {text}" for code, text in MEANING.items()) + ".",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+models = typer.Typer(
+    help="The models of the embedded engine.", no_args_is_help=True, rich_markup_mode=None
+)
+engine = typer.Typer(
+    help="The embedded engine by itself.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(models, name="models")
+app.add_typer(engine, name="engine")
+
+ToolFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--tools",
+        "-t",
+        help="A .py file with @tool functions or a .json file of tool objects; may be repeated.",
+        metavar="FILE",
+    ),
+]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        help="URL of an Ollama server, or 'embedded'. Default: OLLAMA_HOST, or who answers.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from fallback import __version__
+
+        typer.echo(f"fallback {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # read by its callback
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+    debug: Annotated[  # taken out of the arguments by main(), wherever it stands
+        bool, typer.Option("--debug", help="Show where an error came from.")
+    ] = False,
+) -> None:
+    """Tool calling for language models that cannot call tools."""
+
+
+@app.command()
+def run(
+    question: Annotated[str, typer.Argument(help="What to ask; '-' reads standard input.")],
+    tools: ToolFiles = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Default: the embedded engine's own small model."),
+    ] = None,
+    mode: Annotated[
+        Literal["auto", "native", "prompt"],
+        typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
+    ] = "auto",
+    host: Host = None,
+    dialect: Annotated[
+        Literal["fenced", "pythonic"],
+        typer.Option("--dialect", help="How the model is told to write a call."),
+    ] = "fenced",
+    endpoint: Annotated[
+        Literal["auto", "generate", "chat"],
+        typer.Option("--endpoint", help="Where prompts are sent in prompt mode."),
+    ] = "auto",
+    as_json: AsJson = False,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", min=1, help="Generations in the turn.")
+    ] = None,
+    num_ctx: Annotated[
+        int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", min=0.0, help="0 picks the likeliest token.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context",
+            metavar="KEY=VALUE",
+            help="An injected parameter; may be repeated.",
+        ),
+    ] = None,
+) -> int:
+    """Ask a model one question and let it use tools; shows what happens, step by step."""
+    from fallback.cli.run import RunOptions, run_question
+
+    return run_question(
+        RunOptions(
+            question=question,
+            tools=tuple(tools or ()),
+            model=model,
+            mode=mode,
+            host=host,
+            dialect=dialect,
+            endpoint=endpoint,
+            as_json=as_json,
+            max_steps=max_steps,
+            num_ctx=num_ctx,
+            temperature=temperature,
+            seed=seed,
+            context=tuple(context or ()),
+        )
+    )
+
+
+@app.command()
+def parse(
+    file: Annotated[
+        str, typer.Argument(help="The reply, or with --batch a JSONL file; '-' is standard input.")
+    ] = "-",
+    tools: ToolFiles = None,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="One JSON object a line, with tools and output."),
+    ] = False,
+    finish_reason: Annotated[
+        Literal["stop", "length", "tool_call", "error", "cancelled"],
+        typer.Option("--finish-reason", help="Why the generation ended."),
+    ] = "stop",
+    tool_choice: Annotated[
+        str, typer.Option("--tool-choice", help="auto, none, required, or the name of a tool.")
+    ] = "auto",
+    reasoning_open: Annotated[
+        bool, typer.Option("--reasoning-open", help="The prompt itself opened the reasoning.")
+    ] = False,
+    summary: Annotated[
+        bool | None,
+        typer.Option("--summary/--json", help="Text for a person; the default on a terminal."),
+    ] = None,
+) -> int:
+    """Read what a model wrote: which calls are in it, and what became of everything else."""
+    from fallback.cli import parse as command
+
+    if batch:
+        return command.parse_batch(file, tools or ())
+    return command.parse_one(
+        file,
+        tools or (),
+        summary=sys.stdout.isatty() if summary is None else summary,
+        finish_reason=finish_reason,
+        tool_choice=tool_choice,
+        reasoning_open=reasoning_open,
+    )
+
+
+@app.command()
+def doctor(host: Host = None, as_json: AsJson = False) -> int:
+    """Say what is installed and which models answer, and for each problem what to do about it."""
+    from fallback.cli.doctor import show
+
+    return show(host, as_json=as_json)
+
+
+@models.command("list")
+def models_list(as_json: AsJson = False) -> int:
+    """The models that can be pulled, and which are here."""
+    from fallback.cli.models import show_list
+
+    return show_list(as_json=as_json)
+
+
+Model = Annotated[str | None, typer.Argument(help="Default: the small default model.")]
+
+
+@models.command("pull")
+def models_pull(model: Model = None) -> int:
+    """Download a model and check its hash; does nothing if it is already here."""
+    from fallback.cli.models import pull
+
+    return pull(model)
+
+
+@models.command("rm")
+def models_rm(model: Annotated[str, typer.Argument(help="Which model to delete.")]) -> int:
+    """Delete a model from the cache."""
+    from fallback.cli.models import remove
+
+    return remove(model)
+
+
+@models.command("path")
+def models_path(model: Model = None) -> int:
+    """Where the model's file lies."""
+    from fallback.cli.models import show_path
+
+    return show_path(model)
+
+
+@engine.command("serve")
+def engine_serve(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="0 picks a free one.")
+    ] = 11434,
+) -> int:
+    """Serve the embedded engine over Ollama's wire, for any client that speaks it."""
+    from fallback.cli.engine import serve
+
+    return serve(host, port)

@@ -1,0 +1,88 @@
+"""``fallback parse``: what a reply means, without any model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fallback.cli.exits import ExitCode
+from fallback.cli.inputs import opened, read_text
+from fallback.cli.output import complain, console, visible, write_json
+from fallback.messages import Reading
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fallback.catalogue import Catalogue
+
+
+def parse_batch(file: str, tools: Sequence[Path]) -> ExitCode:
+    """Answer every line of a JSONL file; a bad line is answered with its error."""
+    from fallback.cli.batch import BatchReader
+
+    reader = BatchReader(_catalogue(tools) if tools else None)
+    with opened(file) as lines:
+        outcome = reader.run(lines, sys.stdout.buffer)
+    if outcome.errors:
+        complain(f"{outcome.errors} of {outcome.lines} lines could not be read")
+    return ExitCode.OK
+
+
+def parse_one(
+    file: str, tools: Sequence[Path], *, summary: bool, **reading_options: Any
+) -> ExitCode:
+    """Read one reply and print what it means, as JSON or for a person.
+
+    Args:
+        file: where the reply is; ``-`` is standard input.
+        tools: files that declare the tools the model was offered.
+        summary: text for a person instead of JSON.
+        reading_options: as :func:`fallback.parse` takes them.
+    """
+    from fallback.cli.records import reading_record
+    from fallback.parsing import parse
+
+    catalogue = _catalogue(tools)
+    if file == "-" and sys.stdin.isatty():
+        complain("reading the reply from the terminal; end it with Ctrl-D")
+    reading = parse(read_text(file), catalogue, **reading_options)
+    if summary:
+        print_summary(reading, console())
+    else:
+        write_json(reading_record(reading))
+    return ExitCode.OK
+
+
+def _catalogue(tools: Sequence[Path]) -> Catalogue:
+    from fallback.toolfile import load_catalogue
+
+    return load_catalogue(tools)
+
+
+def print_summary(reading: Reading, out: Console) -> None:
+    """The reading for a person: one labelled paragraph per thing found."""
+    import json
+
+    for call in reading.calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        how = ", ".join([call.dialect, *call.repairs])
+        _paragraph(out, "call", f"{call.name} {arguments}  ({how})", "green")
+    for problem in reading.problems:
+        _paragraph(out, "problem", f"{problem.kind}: {problem.message}", "red")
+    for suppressed in reading.suppressed:
+        _paragraph(out, "not run", f"{suppressed.reason}: {suppressed.text}", "yellow")
+    if reading.reasoning.strip():
+        _paragraph(out, "thinking", reading.reasoning.strip(), "dim")
+    if reading.text.strip():
+        _paragraph(out, "text", reading.text.strip(), "")
+    if not (reading.calls or reading.problems or reading.text.strip()):
+        _paragraph(out, "empty", "no call and no text", "dim")
+
+
+def _paragraph(out: Console, label: str, text: str, style: str) -> None:
+    from rich.text import Text
+
+    body = visible(text).replace("\n", "\n" + " " * 10)
+    out.print(Text(f"{label:<10}", style=style or "bold").append(body, style=""))
