@@ -13,7 +13,8 @@ from fallback.cli.exits import MEANING
 app = typer.Typer(
     name="fallback",
     help="Tool calling for language models that cannot call tools.",
-    epilog="Exit codes: " + "; ".join(f"{code:d} {text}" for code, text in MEANING.items()) + ".",
+    # The control character keeps the lines apart in the help.
+    epilog="\b\nExit codes:\n" + "\n".join(f"{c:>5d}  {text}" for c, text in MEANING.items()),
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -141,9 +141,8 @@ def _tool_choice(entry: Mapping[str, Any]) -> Any:
 def _finish_reason(entry: Mapping[str, Any]) -> FinishReason:
     reason: FinishReason = _typed(entry, "finish_reason", str, "stop")
     if reason not in get_args(FinishReason):
-        raise _BadLineError(
-            f"'finish_reason' is {reason!r}, expected one of {_listed(FinishReason)}"
-        )
+        allowed = ", ".join(get_args(FinishReason))
+        raise _BadLineError(f"'finish_reason' is {reason!r}, expected one of {allowed}")
     return reason
 
 
@@ -170,7 +169,3 @@ _NAMES: dict[type, str] = {
 
 def _kind(value: object) -> str:
     return _NAMES[type(value)]
-
-
-def _listed(literal: Any) -> str:
-    return ", ".join(get_args(literal))

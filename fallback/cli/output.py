@@ -70,8 +70,8 @@ def only_json() -> Iterator[IO[bytes]]:
 def visible(text: str) -> str:
     """The text without what would steer a terminal: control characters are shown, not obeyed.
 
-    Line breaks and tabs stay. The C0 controls, among them the escape that begins every ANSI sequence,
-    become pictures (U+2400 onwards); the C1 ones, bidirectional overrides and such are written out.
+    Line breaks and tabs stay. The C0 controls, among them the escape that begins ANSI sequences,
+    become pictures (U+2400 onwards); C1 controls, bidirectional overrides and such are written out.
     """
     if text.isprintable():
         return text
@@ -95,7 +95,7 @@ def prepare_streams() -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that obeys ``NO_COLOR``, ``FORCE_COLOR`` and pipes, and reads no markup or emoji."""
+    """A console that obeys ``NO_COLOR``, ``FORCE_COLOR`` and pipes, and reads no markup."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
