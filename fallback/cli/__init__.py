@@ -86,4 +86,4 @@ def _usage_line(error: BaseException) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "fallback"
-    return f"{error.format_message()} Try '{path} --help'."
+    return f"{error.format_message().rstrip('.')}. Try '{path} --help'."

@@ -98,7 +98,11 @@ def console(*, stderr: bool = False) -> Console:
     """A console that obeys ``NO_COLOR``, ``FORCE_COLOR`` and pipes, and reads no markup."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process with a code that says nothing
+
+    return PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def can_show(text: str, stream: TextIO | None = None) -> bool:
