@@ -31,10 +31,11 @@ class _BadLineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """How many lines were answered, and how many of them with an error."""
+    """How many lines were answered, how many of them with an error, and how many errors are ours."""
 
-    lines: int
-    errors: int
+    lines: int = 0
+    errors: int = 0
+    bugs: int = 0
 
 
 class BatchReader:
@@ -50,6 +51,7 @@ class BatchReader:
     ) -> None:
         self._default, self._limits = catalogue, limits
         self._kept: OrderedDict[str, Catalogue] = OrderedDict()
+        self._bugs = 0
 
     def run(self, lines: Iterable[bytes], out: IO[bytes]) -> BatchOutcome:
         """Answer every line; blank ones are passed over, but count as lines of the file."""
@@ -58,7 +60,7 @@ class BatchReader:
             answered += 1
             errors += "error" in record
             write_json(record, out)
-        return BatchOutcome(answered, errors)
+        return BatchOutcome(answered, errors, self._bugs)
 
     def records(self, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         """One record per line that is not blank."""
@@ -72,6 +74,10 @@ class BatchReader:
             return reading_record(self.read(_decoded(line)))
         except (_BadLineError, FallbackError) as error:
             return {"error": error_line(error), "line": number}
+        except Exception as error:  # noqa: BLE001  # a bug costs one line of the batch, not the rest
+            self._bugs += 1
+            text = f"this is a bug: {type(error).__name__}: {error}"
+            return {"error": error_line(text), "line": number}
 
     def read(self, entry: Mapping[str, Any]) -> Reading:
         """The reading of one entry; its ``chunks``, if it has any, are fed one by one."""

@@ -27,7 +27,7 @@ def parse_batch(file: str, tools: Sequence[Path]) -> ExitCode:
         outcome = reader.run(lines, sys.stdout.buffer)
     if outcome.errors:
         complain(f"{outcome.errors} of {outcome.lines} lines could not be read")
-    return ExitCode.OK
+    return ExitCode.INTERNAL if outcome.bugs else ExitCode.OK
 
 
 def parse_one(
