@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,10 @@ def late():
         "fallback.parsing",
         "fallback.loop",
     }
+
+
+def test_the_layers_drawn_are_the_layers_tested() -> None:
+    text = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for layer, names in LAYERS.items():
+        (row,) = re.findall(rf"^\| {re.escape(layer)} \| (.+?) \|", text, re.MULTILINE)
+        assert set(re.findall(r"`(\w+)`", row)) == set(names) - {"__main__"}
