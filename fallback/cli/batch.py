@@ -31,7 +31,7 @@ class _BadLineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """How many lines were answered, how many of them with an error, and how many errors are ours."""
+    """How many lines were answered, how many with an error, and how many errors are ours."""
 
     lines: int = 0
     errors: int = 0
