@@ -1,7 +1,8 @@
 """``POST /api/chat``: a conversation is continued, with tools if there are any.
 
-This is Ollama's *native* path: llama.cpp makes the prompt with the model's own Jinja template (ChatML if
-the model has none) and reads the calls with its own parser. All calls come in the last line.
+This is Ollama's *native* path: llama.cpp makes the prompt with the model's own Jinja template
+(ChatML if the model has none) and reads the calls with its own parser. All calls come in the last
+line.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def _drop_oldest(
 ) -> list[Mapping[str, Any]]:
     """Leave out as few of the oldest messages as make the rest fit.
 
-    Every system message and the last message stay. How many to drop is found by bisection, since each
-    try renders the whole conversation. A template that refuses a rest counts as one that does not fit.
+    Every system message and the last message stay. How many to drop is found by bisection, since
+    each try renders the whole conversation. A template that refuses a rest counts as one that does
+    not fit.
     """
     droppable = [
         index for index, message in enumerate(messages[:-1]) if message["role"] != "system"

@@ -29,8 +29,9 @@ from fallback.engine.wire import (
 from fallback.errors import EngineError
 
 VERSION = "0.33.0-fallback"
-"""What ``/api/version`` says. The number is the version of Ollama whose wire this is, so that a client
-that asks whether a feature is there gets the right answer; the suffix says that it is not Ollama."""
+"""What ``/api/version`` says. The number is the version of Ollama whose wire this is, so that a
+client that asks whether a feature is there gets the right answer; the suffix says that it is not
+Ollama."""
 
 _BUSY = "server busy, please try again.  maximum pending requests exceeded"
 
@@ -50,8 +51,8 @@ Handler = Callable[["Engine", bytes, Call], Reply]
 class Engine:
     """Models on this machine, behind Ollama's wire.
 
-    ``local_files`` says whether a request may name a GGUF file by its path. Whoever can send requests
-    can then probe the file system, so an engine that others can reach should not allow it.
+    ``local_files`` says whether a request may name a GGUF file by its path. Whoever can send
+    requests can then probe the file system, so an engine that others can reach should not allow it.
     """
 
     def __init__(
@@ -77,9 +78,10 @@ class Engine:
     ) -> Reply:
         """Answer one request; never raises for what a client or a model does.
 
-        Blocks until the first piece of the reply is there. ``cancellation`` gives the request up from
-        another thread, also before this returns; ``timeout`` are the seconds without a token after which
-        :class:`~fallback.engine.pump.SilenceError` is raised, here or by the reply's body.
+        Blocks until the first piece of the reply is there. ``cancellation`` gives the request up
+        from another thread, also before this returns; ``timeout`` are the seconds without a token
+        after which :class:`~fallback.engine.pump.SilenceError` is raised, here or by the reply's
+        body.
         """
         call = Call(cancellation or Cancellation(), timeout, time.perf_counter_ns())
         routes = _ROUTES.get(path.rstrip("/") or "/")

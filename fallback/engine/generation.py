@@ -1,4 +1,4 @@
-"""What ``/api/generate`` and ``/api/chat`` have in common: getting the model, streaming, counting."""
+"""What ``/api/generate`` and ``/api/chat`` have in common: streaming, counting, failing."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _CANCELLED = 499
 class Job:
     """One request on its way through the engine.
 
-    ``started`` is in ``perf_counter`` nanoseconds; ``timeout`` are the seconds without a token after
-    which the request is given up.
+    ``started`` is in ``perf_counter`` nanoseconds; ``timeout`` are the seconds without a token
+    after which the request is given up.
     """
 
     common: Common
@@ -62,7 +62,7 @@ class Job:
 
 
 def llama_settings(job: Job, *, prompt_tokens: int) -> dict[str, Any]:
-    """What llama.cpp is told beside the prompt: sampling, stop strings, limits, the form of the text."""
+    """What llama.cpp is told beside the prompt: sampling, stop strings, limits, a schema."""
     options, common = job.common.options, job.common
     settings: dict[str, Any] = {
         **options.sampling,
@@ -110,8 +110,8 @@ def relayed(error: LlamaError) -> WireError:
 def statistics(job: Job, lease: Lease, timings: Mapping[str, Any]) -> dict[str, int]:
     """The counts and times of the last line; all times in nanoseconds.
 
-    ``cached_tokens`` is ours, not Ollama's: how many of the prompt's tokens needed no evaluation, by
-    llama.cpp's own count. It is always there, also when it is 0.
+    ``cached_tokens`` is ours, not Ollama's: how many of the prompt's tokens needed no evaluation,
+    by llama.cpp's own count. It is always there, also when it is 0.
     """
     cached = int(timings.get("cache_n", 0))
     stats = without_zeros(
@@ -135,10 +135,11 @@ def run(
     lines: Callable[[Iterator[Event]], Iterator[Line]],
     joined: Callable[[list[Line]], Line],
 ) -> Reply:
-    """Generate and answer: ``lines`` makes llama.cpp's events the lines of a stream, ``joined`` one of them.
+    """Generate and answer: ``lines`` makes llama.cpp's events the lines of a stream, ``joined`` one
+    of them.
 
-    The lease is given back when the model is done, however slowly the reply is read. Errors before the
-    first line become a status, later ones a last line with ``error``.
+    The lease is given back when the model is done, however slowly the reply is read. Errors before
+    the first line become a status, later ones a last line with ``error``.
     """
 
     def on_end(error: BaseException | None) -> None:

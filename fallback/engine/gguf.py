@@ -1,7 +1,7 @@
 """Reads the header of a GGUF file: metadata and the list of tensors, never the weights.
 
-Source of the format: ggml, ``docs/gguf.md`` (versions 2 and 3, little-endian). The file is untrusted, so
-every length is checked against the file before it is used.
+Source of the format: ggml, ``docs/gguf.md`` (versions 2 and 3, little-endian). The file is
+untrusted, so every length is checked against the file before it is used.
 """
 
 from __future__ import annotations
@@ -20,26 +20,30 @@ from fallback.errors import EngineError
 
 _MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9
-_SCALARS = {
-    0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d",
-}  # fmt: skip
+_SCALARS = dict(enumerate(("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?"))) | {
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
 _MAX_ENTRIES = 100_000
 _MAX_DIMENSIONS = 8
 
-# `general.file_type` and the types of tensors, by number; source: ggml, docs/gguf.md, and llama.h.
-FILE_TYPES: Mapping[int, str] = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S",
-    12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K",
-    19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL",
-    26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16",
-    36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
-}  # fmt: skip
-TENSOR_TYPES: Mapping[int, str] = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K",
-    11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS",
-    19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32",
-    27: "I64", 28: "F64", 29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
-}  # fmt: skip
+
+def _numbered(names: str) -> Mapping[int, str]:
+    return {number: name for number, name in enumerate(names.split()) if name != "-"}
+
+
+# `general.file_type` and the types of tensors, by number; "-" is a number that is no longer used.
+# Source: llama.cpp, `llama_ftype` in include/llama.h and `ggml_type` in ggml/include/ggml.h.
+FILE_TYPES = _numbered(
+    "F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M"
+    " Q6_K IQ2_XXS IQ2_XS Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M"
+    " BF16 - - - TQ1_0 TQ2_0 MXFP4"
+)
+TENSOR_TYPES = _numbered(
+    "F32 F16 Q4_0 Q4_1 - - Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS"
+    " IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS I8 I16 I32 I64 F64 IQ1_M BF16 - - - TQ1_0 TQ2_0 - - - MXFP4"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A file's header. Arrays stand in ``metadata`` as their length only, see :func:`read_arrays`."""
+    """A file's header; of arrays only the length, see :meth:`read_arrays` for their values."""
 
     metadata: Mapping[str, Any]
     arrays: Mapping[str, int]
@@ -81,7 +85,7 @@ class Gguf:
         return value if isinstance(value, int) else 0
 
     def read_arrays(self, path: Path) -> dict[str, list[Any]]:
-        """The arrays themselves, such as the tokeniser's words; ``path`` is where this header is from."""
+        """The arrays themselves, such as the tokeniser's words, from the file at ``path``."""
         found: dict[str, list[Any]] = {}
         with _opened(path) as data:
             _Reader(data, found).header()
@@ -104,7 +108,7 @@ def read_gguf(path: Path) -> Gguf:
 
 @cache
 def _read(path: Path, size: int, modified: int) -> Gguf:
-    """Cached by what changes when the file does; a header takes some 100 ms for its word lists."""
+    """Cached by what changes when the file does; walking through its word lists takes tens of milliseconds."""
     del size, modified
     with _opened(path) as data:
         return _Reader(data).header()

@@ -1,9 +1,9 @@
 """llama.cpp in this process: loads one model and talks to it in llama.cpp's own words.
 
-xllamacpp runs llama.cpp's complete server in a thread and always opens its listener on a free loopback
-port. That listener is the one interface that offers everything needed here: tokenising, templates,
-streaming that reports its errors before its first byte, and a generation that ends when its connection
-does. So it is used, and locked with a random key that never leaves this object.
+xllamacpp runs llama.cpp's complete server in a thread and always opens its listener on a free
+loopback port. That listener is the one interface that offers everything needed here: tokenising,
+templates, streaming that reports its errors before its first byte, and a generation that ends when
+its connection does. So it is used, and locked with a random key that never leaves this object.
 
 Source of the endpoints and fields: llama.cpp, ``tools/server/README.md``.
 """
@@ -25,8 +25,8 @@ from fallback.engine.signals import handlers_kept
 from fallback.errors import EngineError
 
 _SILENT = -1
-# States of earlier prompts kept in memory, in MiB, so that two conversations can alternate. llama.cpp's
-# own default is 8192, more than many machines have.
+# States of earlier prompts kept in memory, in MiB, so that two conversations can alternate.
+# llama.cpp's own default is 8192, more than many machines have.
 _PROMPT_CACHE_MIB = 512
 # Prompt tokens evaluated at a time; a generation can only be given up between two batches.
 _BATCH = 512

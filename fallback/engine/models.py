@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 DEFAULT_MODEL = "qwen2.5-coder:0.5b"
-"""The model used when nobody names one: small, permissively licensed, and in need of this package."""
+"""The model used when nobody names one: small, freely licensed, and in need of this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """A registered model; ``path`` is ``None`` while it is not on this machine, ``size`` in bytes."""
+    """A registered model; ``size`` in bytes, ``path`` is ``None`` while it is not here."""
 
     name: str
     licence: str
@@ -69,7 +69,8 @@ def model_path(name: str, *, store: Store | None = None) -> Path:
     stored = store.stored(record)
     if stored is None:
         raise EngineError(
-            f"{record.name} is not on this machine; fetch it with `fallback models pull {record.name}`"
+            f"{record.name} is not on this machine;"
+            f" fetch it with `fallback models pull {record.name}`"
         )
     return stored.path
 

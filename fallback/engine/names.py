@@ -1,7 +1,7 @@
 """Ollama's rules for the names of models.
 
-Source: Ollama's API documentation: a name is ``model:tag``, the tag defaults to ``latest``, and what is
-not qualified lives in the namespace ``library`` of the default host.
+Source: Ollama's API documentation: a name is ``model:tag``, the tag defaults to ``latest``, and
+what is not qualified lives in the namespace ``library`` of the default host.
 """
 
 from __future__ import annotations

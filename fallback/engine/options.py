@@ -1,4 +1,4 @@
-"""The ``options`` of a request: Ollama's names, defaults and errors, and llama.cpp's names for them."""
+"""The ``options`` of a request: Ollama's names, defaults and errors, in llama.cpp's terms."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Options:
     sampling: Mapping[str, float]
 
     def window(self, trained: int) -> int:
-        """The window to load, in tokens; never more than the model was ``trained`` for (0: unknown)."""
+        """The window to load, in tokens; never beyond what was ``trained`` (0: unknown)."""
         wanted = DEFAULT_NUM_CTX if self.num_ctx is None else self.num_ctx
         return max(MIN_NUM_CTX, min(wanted, trained) if trained else wanted)
 

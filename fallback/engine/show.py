@@ -26,8 +26,9 @@ _FOREVER = 4_102_444_800  # the year 2100: RFC 3339 knows no infinity
 def capabilities(header: Gguf) -> tuple[Capability, ...]:
     """What the model claims, by Ollama's rule: substrings of its template, and no test of ability.
 
-    Source: Ollama's API, ``/api/show``: ``tools`` or ``tool_call`` in the Jinja template means *tools*,
-    ``<think>`` and ``</think>`` mean *thinking*, a pooling type means *embedding* in place of *completion*.
+    Source: Ollama's API, ``/api/show``: ``tools`` or ``tool_call`` in the Jinja template means
+    *tools*, ``<think>`` and ``</think>`` mean *thinking*, a pooling type means *embedding* in place
+    of *completion*.
     """
     template = header.template
     pooled = f"{header.architecture}.pooling_type" in header.metadata

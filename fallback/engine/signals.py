@@ -1,8 +1,9 @@
 """Keeps Ctrl-C with Python while native code is loaded.
 
-xllamacpp installs handlers of its own for SIGINT and SIGTERM (its ``src/xllamacpp/server.cpp``), which would
-stop the model and leave the program running. What was there before is put back, at the level of the
-system: Python's ``signal`` module may only be used from the main thread and does not know the change.
+xllamacpp installs handlers of its own for SIGINT and SIGTERM (its ``src/xllamacpp/server.cpp``),
+which would stop the model and leave the program running. What was there before is put back, at the
+level of the system: Python's ``signal`` module may only be used from the main thread and does not
+know the change.
 """
 
 from __future__ import annotations

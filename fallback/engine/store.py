@@ -1,7 +1,7 @@
 """Where model files lie on this machine: content-addressed, one file per SHA-256.
 
-A file appears under its final name only after its hash was checked, by an atomic rename; so whatever
-bears the name of a hash is the thing itself, and two names of one model share one file.
+A file appears under its final name only after its hash was checked, by an atomic rename; so
+whatever bears the name of a hash is the thing itself, and two names of one model share one file.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Store:
         return tuple(model for model in found if model is not None)
 
     def find(self, name: str, *, local_files: bool = True) -> StoredModel | None:
-        """The model called ``name``, or the GGUF file at that path if ``local_files`` are allowed."""
+        """The model called ``name``, or the GGUF file there if ``local_files`` are allowed."""
         record = self.registry.find(name)
         if record is not None:
             return self.stored(record)

@@ -13,10 +13,11 @@ class QueueFullError(Exception):
 
 
 class Turns:
-    """A fair lock: whoever asked first gets it first, and one who gives up does not hold up the rest.
+    """A fair lock: whoever asked first gets it first, and one who gives up does not hold up the
+    rest.
 
-    Unlike ``threading.Lock`` it may be released by another thread than the one that took it, for the
-    thread that waits for a turn is not the one that generates.
+    Unlike ``threading.Lock`` it may be released by another thread than the one that took it, for
+    the thread that waits for a turn is not the one that generates.
     """
 
     def __init__(self, max_waiting: int) -> None:
@@ -26,7 +27,7 @@ class Turns:
         self._max_waiting = max_waiting
 
     def take(self, cancellation: Cancellation | None = None) -> None:
-        """Wait for the turn; raises ``CancelledError``, or :class:`QueueFullError` instead of waiting."""
+        """Wait for the turn; raises ``CancelledError``, or at once ``QueueFullError``."""
         cancellation = Cancellation() if cancellation is None else cancellation
         cancellation.check()
         ready = threading.Event()

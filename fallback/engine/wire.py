@@ -1,8 +1,9 @@
 """What comes in on the wire: the requests of Ollama's API, checked field by field.
 
-Source: Ollama's API documentation and its ``GenerateRequest`` and ``ChatRequest``, version 0.33. Unknown
-fields are ignored, ``null`` counts as absent, and the error texts are those of Ollama where it has any;
-texts that come from Go's JSON decoder are worded like it, but only their status is dependable there too.
+Source: Ollama's API documentation and its ``GenerateRequest`` and ``ChatRequest``, version 0.33.
+Unknown fields are ignored, ``null`` counts as absent, and the error texts are those of Ollama where
+it has any; texts that come from Go's JSON decoder are worded like it, but only their status is
+dependable there too.
 """
 
 from __future__ import annotations
