@@ -33,6 +33,18 @@ class Limits:
     max_schema_chars: int = 200_000
     """Size of one tool's schema as JSON. A schema is untrusted input where a client sends it."""
 
+    max_schema_cost: int = 200_000
+    """Evaluations that checking one value may take where references multiply: some 20 milliseconds
+    in the validator. A schema without repeated references costs one per node."""
+
+    max_literal_chars: int = 50_000
+    """Characters of a Python literal that is read inside an argument: Python's syntax tree takes some
+    hundred times their memory."""
+
+    max_violations: int = 20
+    """Faults of one call that are explained; a model mends no more at once, and a long array can
+    have one for each item."""
+
     max_steps: int = 8
     """Generations in one turn. Small models that have not finished by then repeat themselves."""
 
@@ -41,6 +53,13 @@ class Limits:
 
     max_corrections: int = 2
     """Corrective turns for malformed calls in one turn; more teach a small model nothing."""
+
+    repeats_told: int = 3
+    """Identical calls with identical results in a row after which the model is told: two may be a
+    second look, three are a habit."""
+
+    repeats_stopped: int = 5
+    """Identical calls with identical results in a row after which tools are withdrawn."""
 
     turn_seconds: float | None = 600.0
     """Wall-clock deadline of a turn, in seconds: two cores and a 1.5B model need minutes, not hours."""

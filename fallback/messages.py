@@ -114,7 +114,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What became of one call. ``content`` is what the model is shown; ``value`` is the whole thing."""
+    """What became of one call. ``content`` is what the model is shown; ``value`` is the whole thing.
+
+    ``copy_of`` is the id of an identical call of the same reply: that one ran, this one did not.
+    """
 
     call_id: str
     name: str
@@ -123,6 +126,7 @@ class ToolResult:
     value: Any = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    copy_of: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -204,7 +208,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """From a user message to the answer, with the whole record of how it came about."""
+    """From a user message to the answer, with the whole record of how it came about.
+
+    ``messages`` are those of this turn, from the user's on. ``detail`` says in a sentence what is
+    unusual: why there is no answer, or what is wrong with it; it is empty when nothing is.
+    """
 
     answer: str
     stop_reason: StopReason
@@ -216,7 +224,8 @@ class Turn:
     def tools_used(self) -> tuple[str, ...]:
         """Names of the tools that really ran, in order; empty if none did."""
         ran = ("ok", "error", "retry", "timeout")
-        return tuple(r.name for s in self.steps for r in s.results if r.status in ran)
+        results = (result for step in self.steps for result in step.results)
+        return tuple(r.name for r in results if r.status in ran and r.copy_of is None)
 
     @property
     def usage(self) -> Usage:

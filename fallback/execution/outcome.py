@@ -1,0 +1,167 @@
+"""What may come of a call, and the result that the model is shown for each; pure.
+
+A failing tool never fails the turn: whatever it raises becomes a result, and the model goes on
+from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from fallback.errors import ConfigurationError, PauseTurn, ToolFailed, ToolRetry
+from fallback.execution.content import cap, to_text
+from fallback.execution.masking import mask_credentials, safe_error
+from fallback.limits import Limits
+from fallback.loop.actions import Job
+from fallback.messages import ResultStatus, ToolResult
+from fallback.tools import Tool
+
+__all__ = [
+    "Ending",
+    "Prepared",
+    "Raised",
+    "Returned",
+    "Stopped",
+    "TimedOut",
+    "check_context",
+    "conclude",
+    "prepare",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The tool returned."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The tool raised, on purpose or not."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The tool had not finished after that many seconds; its thread is left to itself."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The turn was cancelled while the tool ran."""
+
+
+Ending = Returned | Raised | TimedOut | Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that is ready to be made.
+
+    ``secrets`` are the texts among the injected values; they are masked in error messages.
+    """
+
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    secrets: tuple[str, ...]
+    silent: bool
+
+    def __call__(self) -> Any:
+        """Make the call, here and now."""
+        return self.function(**self.arguments)
+
+
+def prepare(job: Job, context: Mapping[str, Any]) -> Prepared:
+    """Join the model's arguments with the application's injected values.
+
+    The arguments are copied: what a tool does to them must not reach the record of the call.
+    """
+    handler = job.tool.handler
+    if handler is None:
+        raise ConfigurationError(f"tool {job.tool.name!r} has no handler to run")
+    injected = {name: context[name] for name in job.tool.injected if name in context}
+    return Prepared(
+        function=handler,
+        arguments={**deepcopy(job.call.arguments), **injected},
+        secrets=tuple(value for value in injected.values() if isinstance(value, str)),
+        silent=_returns_nothing(handler),
+    )
+
+
+def check_context(tool: Tool, context: Mapping[str, Any]) -> None:
+    """Make sure that every injected parameter of a tool has a value or a default.
+
+    Raises:
+        ConfigurationError: the application's context lacks one.
+    """
+    if tool.handler is None:
+        return
+    parameters = inspect.signature(tool.handler).parameters
+    for name in sorted(tool.injected - context.keys()):
+        parameter = parameters.get(name)
+        if parameter is None or parameter.default is parameter.empty:
+            raise ConfigurationError(
+                f"tool {tool.name!r} needs the value of its injected parameter {name!r}:"
+                f" pass context={{{name!r}: ...}}"
+            )
+
+
+def conclude(
+    job: Job, prepared: Prepared, ending: Ending, *, seconds: float, limits: Limits
+) -> ToolResult:
+    """Make the result of a call, whatever came of it.
+
+    Args:
+        job: the call.
+        prepared: as it was made.
+        ending: what came of it.
+        seconds: how long it took.
+        limits: for the size of what the model is shown.
+    """
+    status, content, value = _described(prepared, ending)
+    shown, warning = cap(content, limits.max_result_chars)
+    return ToolResult(
+        call_id=job.call.id,
+        name=job.call.name,
+        status=status,
+        content=shown,
+        value=value,
+        seconds=seconds,
+        warnings=(warning,) if warning else (),
+    )
+
+
+def _described(prepared: Prepared, ending: Ending) -> tuple[ResultStatus, str, Any]:
+    if isinstance(ending, Returned):
+        text = to_text(ending.value, none="done" if prepared.silent else "null")
+        return "ok", text, ending.value
+    if isinstance(ending, TimedOut):
+        return "timeout", f"Error: no result within {ending.seconds:g} seconds.", None
+    if isinstance(ending, Stopped):
+        return "error", "Error: stopped before it finished, the turn was cancelled.", None
+    error = ending.error
+    message = mask_credentials(str(error).strip(), prepared.secrets)
+    if isinstance(error, PauseTurn):
+        return "paused", message or "Not run yet: a person has to decide first.", None
+    if isinstance(error, ToolRetry):
+        return "retry", f"Error: {message}\nCorrect the arguments and call again.", None
+    if isinstance(error, ToolFailed):
+        return "error", f"Error: {message}\nCalling again will not help.", None
+    return "error", f"Error: {safe_error(error, prepared.secrets)}", None
+
+
+def _returns_nothing(function: Callable[..., Any]) -> bool:
+    """Whether ``None`` is all that the function can return, so that it says nothing."""
+    try:
+        annotation = inspect.signature(function).return_annotation
+    except (TypeError, ValueError):
+        return False
+    return annotation in (None, "None")

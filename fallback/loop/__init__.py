@@ -1,0 +1,34 @@
+"""A turn without I/O: actions out, outcomes in; see :mod:`fallback.loop.turn`."""
+
+from fallback.loop.actions import (
+    Action,
+    Describe,
+    Described,
+    Execute,
+    Executed,
+    Generate,
+    Generation,
+    Interrupted,
+    Job,
+    Outcome,
+)
+from fallback.loop.plan import Ended, Plan
+from fallback.loop.reply import Reply
+from fallback.loop.turn import TurnFlow
+
+__all__ = [
+    "Action",
+    "Describe",
+    "Described",
+    "Ended",
+    "Execute",
+    "Executed",
+    "Generate",
+    "Generation",
+    "Interrupted",
+    "Job",
+    "Outcome",
+    "Plan",
+    "Reply",
+    "TurnFlow",
+]

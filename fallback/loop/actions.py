@@ -1,0 +1,144 @@
+"""What a turn asks of its driver, and what the driver answers: plain values, both ways.
+
+The turn itself (:mod:`fallback.loop.turn`) does no I/O and looks at no clock. It yields an
+*action*, the driver does it and sends the *outcome*; every outcome says how much time of the turn
+has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fallback.backend import GenerationRequest, ModelInfo
+from fallback.catalogue import Catalogue
+from fallback.errors import BackendError
+from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.messages import FinishReason, Reading, ToolCall, ToolResult, Usage
+from fallback.tools import Tool
+
+__all__ = [
+    "Action",
+    "Describe",
+    "Described",
+    "Execute",
+    "Executed",
+    "Generate",
+    "Generation",
+    "Interrupted",
+    "Job",
+    "Outcome",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """Ask the backend what the model can do. Answered by :class:`Described`."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate:
+    """Ask the model for one reply. Answered by :class:`Generation`.
+
+    Attributes:
+        request: what the backend is sent.
+        catalogue: the tools whose calls are recognised in the reply.
+        tool_choice: the parser's: ``none`` switches it off.
+        index: number of the step, from 0.
+        id_prefix: beginning of the ids of the calls in the reply, unique within a conversation.
+        seconds: time left for the turn; the driver ends a reply that takes longer.
+    """
+
+    request: GenerationRequest
+    catalogue: Catalogue
+    tool_choice: str = "auto"
+    index: int = 0
+    id_prefix: str = "call_"
+    limits: Limits = DEFAULT_LIMITS
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One call to run. ``seconds`` is its deadline, ``None`` for none."""
+
+    call: ToolCall
+    tool: Tool
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execute:
+    """Run calls that do not depend on each other. Answered by :class:`Executed`."""
+
+    jobs: tuple[Job, ...]
+
+
+Action = Describe | Generate | Execute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What the backend says; ``error`` where it could not."""
+
+    info: ModelInfo | None = None
+    error: BackendError | None = None
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One reply, read.
+
+    Attributes:
+        raw: the text exactly as it came, thinking excluded.
+        thinking: what the server reported apart from the text.
+        reading: the reply as the parser, or the server's own ``tool_calls``, have it.
+        tool_calls: the server's, raw; empty where it sent none.
+        error: why the backend could not finish; the rest is what had come until then.
+        elapsed: seconds since the turn began.
+        cut: whether the driver ended the reply after its first complete batch of calls.
+    """
+
+    raw: str = ""
+    thinking: str = ""
+    reading: Reading = field(default_factory=Reading)
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = field(default_factory=Usage)
+    path: str = ""
+    error: BackendError | None = None
+    elapsed: float = 0.0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """One result per job, in the order of the jobs."""
+
+    results: tuple[ToolResult, ...]
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted:
+    """The turn has to end now. May be sent in place of any other outcome.
+
+    Attributes:
+        reason: ``cancelled`` by the application, or ``failed`` by something unforeseen.
+        detail: why, for the record.
+        generation: what had come of a reply that was under way.
+        results: results of the jobs that had finished.
+    """
+
+    reason: Literal["cancelled", "failed"] = "cancelled"
+    detail: str = "cancelled by the application"
+    generation: Generation | None = None
+    results: tuple[ToolResult, ...] = ()
+    elapsed: float = 0.0
+
+
+Outcome = Described | Generation | Executed | Interrupted

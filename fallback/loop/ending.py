@@ -1,0 +1,63 @@
+"""How a turn ends, and what is left of it until then."""
+
+from __future__ import annotations
+
+from fallback.errors import FallbackError
+from fallback.limits import Limits
+from fallback.loop.actions import Outcome
+from fallback.messages import StopReason
+
+__all__ = ["Budget", "Ending"]
+
+
+class Ending(Exception):  # noqa: N818 # an ending is not an error; it only travels like one
+    """Ends the turn from wherever that is found out; never leaves :mod:`fallback.loop`."""
+
+    def __init__(
+        self,
+        reason: StopReason,
+        detail: str = "",
+        *,
+        answer: str = "",
+        error: FallbackError | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.detail = reason, detail
+        self.answer, self.error = answer, error
+
+
+class Budget:
+    """Time and calls left for the turn. Time is what the driver says; there is no clock here."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.elapsed = 0.0
+        self.executed = 0
+
+    def hear(self, outcome: Outcome) -> None:
+        """Take the time that an outcome reports."""
+        self.elapsed = max(self.elapsed, outcome.elapsed)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds left; ``None`` without a deadline."""
+        deadline = self._limits.turn_seconds
+        return None if deadline is None else max(0.0, deadline - self.elapsed)
+
+    @property
+    def overdue(self) -> Ending | None:
+        """The ending, once no time is left."""
+        if self.seconds is None or self.seconds > 0:
+            return None
+        return Ending("deadline", f"stopped after {self.elapsed:.0f} s (turn_seconds)")
+
+    @property
+    def tool_seconds(self) -> float | None:
+        """Deadline of the next tool: its own, or the turn's if that comes first."""
+        known = [s for s in (self._limits.tool_seconds, self.seconds) if s is not None]
+        return min(known, default=None)
+
+    @property
+    def spent(self) -> bool:
+        """Whether no further call may run."""
+        return self.executed >= self._limits.max_calls_per_turn

@@ -1,0 +1,102 @@
+"""What a turn is to do, fixed before it begins, and what is left when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fallback.backend import GenerationRequest
+from fallback.catalogue import Catalogue
+from fallback.dialects.record import FENCED, Dialect
+from fallback.errors import FallbackError
+from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.messages import Message, Mode, Turn
+from fallback.rendering import prompt_messages
+from fallback.rendering.text import offered
+from fallback.routing import Route
+
+__all__ = ["Ended", "Plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything about a turn but the conversation.
+
+    Attributes:
+        mode: ``auto`` asks the backend what the model can do and falls back to ``prompt``.
+        route: what an earlier turn found out about this model; spares asking again.
+        instructions: the application's system prompt.
+        tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
+        parallel: whether the model is told that one reply may hold several calls.
+        options: for the server, such as ``temperature``; absent ones are the model's own.
+    """
+
+    model: str
+    catalogue: Catalogue
+    dialect: Dialect = FENCED
+    mode: Literal["auto", "native", "prompt"] = "auto"
+    route: Route | None = None
+    instructions: str = ""
+    tool_choice: str = "auto"
+    parallel: bool = True
+    limits: Limits = DEFAULT_LIMITS
+    options: Mapping[str, Any] = field(default_factory=dict)
+    num_ctx: int | None = None
+    think: bool | str | None = None
+
+    def request(
+        self, mode: Mode, messages: tuple[Message, ...], *, tool_choice: str
+    ) -> GenerationRequest:
+        """What the backend is sent for one generation.
+
+        Both modes offer the same tools and say the same things; they differ in who renders them.
+        """
+        tools = offered(self.catalogue, tool_choice)
+        if mode == "prompt":
+            rendered = prompt_messages(
+                messages,
+                self.catalogue,
+                self.dialect,
+                tool_choice=tool_choice,
+                instructions=self.instructions,
+                parallel=self.parallel,
+            )
+            return self._request(mode, rendered, None, self.dialect.stop if tools else ())
+        if self.instructions.strip():
+            messages = (Message(role="system", content=self.instructions.strip()), *messages)
+        return self._request(mode, messages, tools or None, ())
+
+    def _request(
+        self,
+        mode: Mode,
+        messages: tuple[Message, ...],
+        catalogue: Catalogue | None,
+        stop: tuple[str, ...],
+    ) -> GenerationRequest:
+        return GenerationRequest(
+            model=self.model,
+            mode=mode,
+            messages=messages,
+            catalogue=catalogue,
+            stop=stop,
+            options=self.options,
+            num_ctx=self.num_ctx,
+            think=self.think,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A turn and what it leaves behind.
+
+    Attributes:
+        messages: the conversation to go on with; without this turn if nothing came of it.
+        route: the mode that worked, and why; ``None`` if that was never found out.
+        error: what the outside world did wrong, for the driver to raise.
+    """
+
+    turn: Turn
+    messages: tuple[Message, ...]
+    route: Route | None = None
+    error: FallbackError | None = None

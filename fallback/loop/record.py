@@ -1,0 +1,83 @@
+"""The conversation and the steps of one turn while they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fallback.loop.actions import Generation
+from fallback.messages import Message, Mode, Step, ToolCall, ToolResult
+
+__all__ = ["Record"]
+
+RAN = frozenset({"ok", "error", "retry", "timeout"})
+
+
+class Record:
+    """Messages and steps are only ever added. A step is open while its calls are dealt with."""
+
+    def __init__(self, history: Iterable[Message], question: Message) -> None:
+        self.history = tuple(history)
+        self.messages: list[Message] = [question]
+        self.steps: list[Step] = []
+        self._open: Generation | None = None
+        self._mode: Mode = "prompt"
+        self._notes: list[str] = []
+        self._results: tuple[ToolResult, ...] = ()
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """The history and what this turn has added to it."""
+        return (*self.history, *self.messages)
+
+    @property
+    def replies(self) -> int:
+        """How often the model has spoken in the whole conversation."""
+        return sum(message.role == "assistant" for message in self.conversation)
+
+    @property
+    def anything_ran(self) -> bool:
+        """Whether a tool has run in this turn."""
+        results = (*self._results, *(r for step in self.steps for r in step.results))
+        return any(result.status in RAN for result in results)
+
+    def open(self, generation: Generation, mode: Mode, note: str) -> None:
+        """Begin a step with the reply that makes it."""
+        self._open, self._mode, self._results = generation, mode, ()
+        self._notes.insert(0, f"{mode} mode: {note}")
+        if generation.cut:
+            self.note("the reply was ended after its first complete batch of calls")
+
+    def note(self, text: str) -> None:
+        """Remark on the open step, or on the next one if none is."""
+        self._notes.append(text)
+
+    def say(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+        """Keep what the model said; only what was accepted is ever kept."""
+        if text.strip() or calls:
+            self.messages.append(Message(role="assistant", content=text.strip(), tool_calls=calls))
+
+    def keep(self, results: tuple[ToolResult, ...]) -> None:
+        """Keep the results of the calls that were said last, one per call, in their order."""
+        self._results = results
+        self.messages += [Message(role="tool", content=r.content, result=r) for r in results]
+
+    def close(self) -> None:
+        """End the open step, if one is open."""
+        generation, self._open = self._open, None
+        if generation is None:
+            return
+        reading = generation.reading
+        self.steps.append(
+            Step(
+                index=len(self.steps),
+                mode=self._mode,
+                path=generation.path,
+                source="server" if generation.tool_calls else "text" if reading.calls else "none",
+                raw=generation.raw,
+                reading=reading,
+                results=self._results,
+                usage=generation.usage,
+                notes=tuple(self._notes),
+            )
+        )
+        self._notes, self._results = [], ()

@@ -1,0 +1,182 @@
+"""One reply while it arrives: chunks in, events out, and at the end a :class:`Generation`.
+
+No I/O: the drivers feed it. In both modes the text goes through the parser, because models that
+are said to call natively write calls as text all the same; where the server does report
+structured calls, those win, and what the parser read from the text is kept as suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fallback.backend import Chunk
+from fallback.errors import BackendError
+from fallback.loop.actions import Generate, Generation
+from fallback.messages import FinishReason, Reading, Suppressed, Usage
+from fallback.parsing import Parser, parse
+from fallback.parsing.events import BatchComplete, Event, ReasoningDelta
+from fallback.validation import read_native
+
+__all__ = ["Reply"]
+
+_STRUCTURED_WINS = "the server reported structured calls"
+
+
+class Reply:
+    """Collects one reply.
+
+    Feed every chunk; stop asking the backend for more once :attr:`finished` is true; then
+    :meth:`close`, once, however it ended.
+    """
+
+    def __init__(self, action: Generate) -> None:
+        self._action = action
+        self._parser: Parser | None = None
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._tool_calls: list[Mapping[str, Any]] = []
+        self._usage = Usage()
+        self._path = ""
+        self._cut = False
+        self._finish: FinishReason | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the rest of the reply, if any, is of no interest."""
+        return self._cut or self._finish is not None
+
+    def feed(self, chunk: Chunk) -> list[Event]:
+        """Take one chunk; returns what it means."""
+        if self._parser is None:
+            self._parser = self._open(reasoning_open=chunk.reasoning_open)
+        events: list[Event] = []
+        if chunk.thinking:
+            self._thinking.append(chunk.thinking)
+            events.append(ReasoningDelta(chunk.thinking))
+        if chunk.text:
+            self._text.append(chunk.text)
+            events += self._parser.feed(chunk.text)
+        self._tool_calls.extend(chunk.tool_calls)
+        self._path = chunk.path or self._path
+        self._usage = chunk.usage or self._usage
+        if chunk.done:
+            self._finish = chunk.finish_reason or "stop"
+        # A server that has begun to report calls is heard to the end: its batch is the one that
+        # counts.
+        if not self._tool_calls and any(isinstance(event, BatchComplete) for event in events):
+            self._cut = True
+        return events
+
+    def close(
+        self,
+        *,
+        finish_reason: FinishReason | None = None,
+        error: BackendError | None = None,
+        elapsed: float = 0.0,
+        seconds: float = 0.0,
+    ) -> tuple[list[Event], Generation]:
+        """End the reply; returns the last events and the whole of it.
+
+        Args:
+            finish_reason: why the driver ended it (``cancelled``), if it was the driver.
+            error: what the backend raised.
+            elapsed: seconds since the turn began.
+            seconds: duration of this reply, for servers that do not say.
+        """
+        finish = self._finish_reason(finish_reason, error)
+        parser = self._parser or self._open(reasoning_open=False)
+        events = parser.close(finish)
+        thinking = "".join(self._thinking)
+        reading = self._reading(parser.reading, thinking, finish)
+        generation = Generation(
+            raw="".join(self._text),
+            thinking=thinking,
+            reading=reading,
+            tool_calls=tuple(self._tool_calls),
+            finish_reason=finish,
+            usage=self._spent(seconds),
+            path=self._path,
+            error=error,
+            elapsed=elapsed,
+            cut=self._cut,
+        )
+        return events, generation
+
+    def _open(self, *, reasoning_open: bool) -> Parser:
+        action = self._action
+        return Parser(
+            action.catalogue,
+            tool_choice=action.tool_choice,
+            reasoning_open=reasoning_open,
+            limits=action.limits,
+            id_prefix=action.id_prefix,
+        )
+
+    def _finish_reason(
+        self, given: FinishReason | None, error: BackendError | None
+    ) -> FinishReason:
+        if given is not None:
+            return given
+        if error is not None:
+            return "error"
+        if self._finish is not None:
+            return self._finish
+        return "tool_call" if self._cut else "error"
+
+    def _spent(self, seconds: float) -> Usage:
+        """The server's figures; where the reply was ended before they came, what can be counted.
+
+        A server streams one token per chunk, so the pieces of text stand for tokens.
+        """
+        usage = self._usage
+        if not usage.seconds:
+            usage = replace(usage, seconds=seconds)
+        if not usage.completion_tokens:
+            usage = replace(usage, completion_tokens=len(self._text) + len(self._thinking))
+        return usage
+
+    def _reading(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:
+        if self._tool_calls:
+            return self._structured(read, thinking)
+        if not thinking:
+            return read
+        problems = read.problems
+        if not read.text.strip() and not read.calls and not problems:
+            problems = self._left_in(thinking, finish)
+        return replace(read, reasoning=_joined(thinking, read.reasoning), problems=problems)
+
+    def _structured(self, read: Reading, thinking: str) -> Reading:
+        action = self._action
+        calls, problems = read_native(
+            self._tool_calls, action.catalogue, id_prefix=action.id_prefix
+        )
+        raw = "".join(self._text)
+        written = tuple(
+            Suppressed(reason=_STRUCTURED_WINS, text=raw[slice(*call.span)], span=call.span)
+            for call in read.calls
+        )
+        return replace(
+            read,
+            calls=tuple(calls),
+            problems=tuple(problems),
+            suppressed=(*read.suppressed, *written),
+            reasoning=_joined(thinking, read.reasoning),
+        )
+
+    def _left_in(self, thinking: str, finish: FinishReason) -> tuple[Any, ...]:
+        """Problems of a call that was only thought of (field ``thinking`` of the server)."""
+        action = self._action
+        thought = parse(
+            thinking,
+            action.catalogue,
+            finish_reason=finish,
+            tool_choice=action.tool_choice,
+            reasoning_open=True,
+        )
+        return tuple(p for p in thought.problems if p.kind == "in_reasoning")
+
+
+def _joined(thinking: str, reasoning: str) -> str:
+    return "\n".join(filter(None, (thinking, reasoning)))

@@ -1,0 +1,98 @@
+"""A conversation with calls and results as plain turns: at most one ``system``, then users and
+assistants strictly by turns.
+
+Chat templates drop or mangle the role ``tool`` and an assistant's ``tool_calls``; here they
+become ordinary text, written in the very form that the system prompt asks for, because a model
+copies the form it sees. Nothing depends on the number of messages, so what was sent once is sent
+again unchanged in front of whatever is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fallback.catalogue import Catalogue
+from fallback.dialects.record import Dialect
+from fallback.messages import Message, Role, ToolResult
+from fallback.rendering.text import call_text, result_text, system_text
+
+__all__ = ["prompt_messages"]
+
+
+def prompt_messages(
+    messages: Iterable[Message],
+    catalogue: Catalogue,
+    dialect: Dialect,
+    *,
+    tool_choice: str = "auto",
+    instructions: str = "",
+    parallel: bool = True,
+) -> tuple[Message, ...]:
+    """Render a conversation for a model that knows no tools.
+
+    Neighbours of one role are merged, empty messages vanish, images stay on the user's message.
+    System messages at the start join the system prompt; later ones are told as the user's words,
+    where they stand, since moving them would change the beginning of the prompt.
+
+    Returns:
+        Messages of the roles ``system`` (at most one, first), ``user`` and ``assistant``, without
+        ``tool_calls`` and results. The first after ``system`` is the user's unless the conversation
+        itself begins with the assistant.
+    """
+    opening, rest = _split(messages)
+    system = system_text(
+        catalogue,
+        dialect,
+        tool_choice=tool_choice,
+        parallel=parallel,
+        instructions="\n\n".join(filter(None, (instructions.strip(), *opening))),
+    )
+    head = (Message(role="system", content=system),) if system else ()
+    return (*head, *_merged(_plain(message, dialect) for message in rest))
+
+
+def _split(messages: Iterable[Message]) -> tuple[list[str], list[Message]]:
+    opening: list[str] = []
+    rest: list[Message] = []
+    for message in messages:
+        if message.role == "system" and not rest:
+            opening.append(message.content.strip())
+        else:
+            rest.append(message)
+    return opening, rest
+
+
+def _plain(message: Message, dialect: Dialect) -> Message:
+    if message.role == "assistant":
+        text = (_kept(message.content), call_text(message.tool_calls, dialect))
+        return Message(role="assistant", content="\n\n".join(filter(None, text)))
+    if message.role == "tool":
+        result = message.result or ToolResult(call_id="", name="", content=message.content)
+        return Message(role="user", content=result_text(result, dialect), images=message.images)
+    return Message(role="user", content=_kept(message.content), images=message.images)
+
+
+def _kept(text: str) -> str:
+    """The text as it is, its indentation too; nothing if it is blank."""
+    return text if text.strip() else ""
+
+
+def _merged(messages: Iterable[Message]) -> Iterator[Message]:
+    role: Role = "user"
+    texts: list[str] = []
+    images: list[str] = []
+    for message in messages:
+        if not message.content and not message.images:
+            continue
+        if message.role != role:
+            yield from _turn(role, texts, images)
+            role, texts, images = message.role, [], []
+        texts.append(message.content)
+        images.extend(message.images)
+    yield from _turn(role, texts, images)
+
+
+def _turn(role: Role, texts: list[str], images: list[str]) -> Iterator[Message]:
+    content = "\n\n".join(filter(None, texts))
+    if content or images:
+        yield Message(role=role, content=content, images=tuple(images))

@@ -1,0 +1,121 @@
+"""The four texts of a dialect: the system prompt, a past call, a result, a correction.
+
+The wording is in ``templates/<dialect>/``; here is what the templates are given. Every example is
+made from a real tool by the same function that renders real calls, so that the form that is asked
+for and the form that is shown cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fallback.catalogue import Catalogue
+from fallback.dialects.record import Dialect
+from fallback.messages import Problem, ToolCall, ToolResult
+from fallback.rendering.fences import fence_for, header_word, neutralise, quote
+from fallback.schema import signature, skeleton
+from fallback.templating import render, to_json
+from fallback.tools import Tool
+
+__all__ = ["call_text", "correction_text", "offered", "result_text", "system_text"]
+
+
+def offered(catalogue: Catalogue, tool_choice: str) -> Catalogue:
+    """The part of the catalogue that a ``tool_choice`` leaves: all, one tool, or none."""
+    if tool_choice in ("auto", "required"):
+        return catalogue
+    return catalogue.only(*(() if tool_choice == "none" else (tool_choice,)))
+
+
+def system_text(
+    catalogue: Catalogue,
+    dialect: Dialect,
+    *,
+    tool_choice: str = "auto",
+    parallel: bool = True,
+    instructions: str = "",
+) -> str:
+    """The system prompt: the tools, the form of a call, and then the application's instructions.
+
+    The same arguments give the same bytes, whatever has been said in the conversation: a server can
+    keep what it has evaluated. Without tools it is the instructions alone.
+
+    Args:
+        catalogue: the tools to offer.
+        dialect: how calls are written.
+        tool_choice: ``auto``, ``none``, ``required`` or the name of the only tool to offer.
+        parallel: whether one reply may hold several calls.
+        instructions: what the application has to say, last because it is read last.
+    """
+    tools = tuple(offered(catalogue, tool_choice))
+    if not tools:
+        return instructions.strip()
+    text = render(
+        f"{dialect.name}/system.j2",
+        signatures=[signature(tool) for tool in tools],
+        example=_example(tools[0], dialect),
+        required=tool_choice != "auto",
+        only=tools[0].name if tool_choice not in ("auto", "required") else None,
+        parallel=parallel,
+    )
+    return "\n\n".join(filter(None, (text.strip(), instructions.strip())))
+
+
+def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
+    """Calls exactly as the dialect asks the model to write them; empty for no calls."""
+    given = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    if not given:
+        return ""
+    text = render(f"{dialect.name}/call.j2", calls=given, fence=fence_for(to_json(given)))
+    return text.strip()
+
+
+def result_text(result: ToolResult, dialect: Dialect) -> str:
+    """One result as the block that the system prompt announces.
+
+    The content can neither close its block nor, repeated by the model, be taken for a call.
+    """
+    content = neutralise(result.content)
+    text = render(
+        f"{dialect.name}/result.j2",
+        fence=fence_for(content),
+        name=header_word(result.name),
+        id=header_word(result.call_id),
+        status=result.status,
+        content=content,
+    )
+    return text.strip()
+
+
+def correction_text(
+    problems: Sequence[Problem], catalogue: Catalogue, dialect: Dialect | None
+) -> str:
+    """What the model is told about calls that could not be run, each with the right form.
+
+    Args:
+        problems: at least one; their messages are meant for the model.
+        catalogue: the tools that were offered.
+        dialect: how calls are written; ``None`` where the server takes care of that (native mode).
+    """
+    folder = dialect.name if dialect else "native"
+    items = [_correction(problem, catalogue, dialect) for problem in problems]
+    return render(f"{folder}/correction.j2", items=items).strip()
+
+
+def _correction(problem: Problem, catalogue: Catalogue, dialect: Dialect | None) -> dict[str, Any]:
+    tool = catalogue.get(problem.tool) if problem.tool else None
+    return {
+        "kind": problem.kind,
+        "message": problem.message,
+        "quote": quote(neutralise(problem.text)),
+        "tool": tool.name if tool else None,
+        "example": _example(tool, dialect) if tool else None,
+    }
+
+
+def _example(tool: Tool, dialect: Dialect | None) -> str:
+    arguments = skeleton(tool)
+    if dialect is None:
+        return to_json(arguments)
+    return call_text([ToolCall(id="", name=tool.name, arguments=arguments)], dialect)

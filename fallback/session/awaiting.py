@@ -1,0 +1,125 @@
+"""The session for code that runs in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import Self
+
+from fallback.errors import BackendError
+from fallback.execution import aexecute
+from fallback.loop import Action, Describe, Described, Execute, Generate, Outcome
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
+from fallback.messages import FinishReason, Turn
+from fallback.session.base import Drive, SessionBase
+
+__all__ = ["AsyncSession"]
+
+
+class AsyncSession(SessionBase):
+    """:class:`~fallback.session.Session` for asyncio; same arguments, same turns.
+
+    Tools may be plain functions (they run in a thread) or coroutine functions.
+    """
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give back what the session opened itself."""
+        if self._owns_backend:
+            await self._backend.aclose()
+
+    async def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
+        """See :meth:`fallback.session.Session.run`."""
+        async with aclosing(self.stream(question, images=images)) as events:
+            async for event in events:
+                if self._on_event is not None:
+                    self._on_event(event)
+                if isinstance(event, TurnEnded):
+                    return event.turn
+        raise AssertionError("a turn always ends")
+
+    async def stream(
+        self, question: str, *, images: Iterable[str] = ()
+    ) -> AsyncGenerator[Progress]:
+        """See :meth:`fallback.session.Session.stream`."""
+        with self._driving(question, images) as drive:
+            action = drive.start()
+            while action is not None:
+                outcome: Outcome | None = None
+                async with aclosing(self._perform(drive, action)) as parts:
+                    async for part in parts:
+                        if isinstance(part, Outcome):
+                            outcome = part
+                        else:
+                            yield part
+                if outcome is None:
+                    raise AssertionError("an action always has an outcome")
+                action = drive.send(outcome)
+                for ended in drive.steps():
+                    yield ended
+        if drive.ended is None:
+            raise AssertionError("a turn always ends")
+        if drive.ended.error is not None:
+            raise drive.ended.error
+        yield TurnEnded(drive.ended.turn)
+
+    def _perform(self, drive: Drive, action: Action) -> AsyncGenerator[Progress | Outcome]:
+        """Do what the turn asks: events, and last the outcome."""
+        if isinstance(action, Generate):
+            return self._generate(drive, action)
+        if isinstance(action, Execute):
+            return self._execute(drive, action)
+        return self._describe(drive, action)
+
+    async def _describe(self, drive: Drive, action: Describe) -> AsyncGenerator[Outcome]:
+        try:
+            info = await self._backend.adescribe(action.model)
+        except BackendError as error:
+            yield Described(error=error, elapsed=drive.elapsed)
+        else:
+            yield Described(info=info, elapsed=drive.elapsed)
+
+    async def _generate(self, drive: Drive, action: Generate) -> AsyncGenerator[Progress | Outcome]:
+        yield StepStarted(action.index, action.request.mode)
+        reply = drive.open(action)
+        finish: FinishReason | None = None
+        failure: BackendError | None = None
+        stream = self._backend.astream(action.request)
+        try:
+            while not reply.finished:
+                # A model may be silent for long; the deadline holds while it is waited for, too.
+                async with asyncio.timeout(drive.left(action)):
+                    chunk = await anext(stream, None)
+                if chunk is None:
+                    break
+                for event in reply.feed(chunk):
+                    yield event
+                if drive.must_stop(action) and not reply.finished:
+                    finish = "cancelled"
+                    break
+        except TimeoutError:
+            finish = "cancelled"
+        except BackendError as error:
+            failure = error
+        finally:
+            await stream.aclose()
+        events, generation = drive.close(reply, finish_reason=finish, error=failure)
+        for event in events:
+            yield event
+        yield generation
+
+    async def _execute(self, drive: Drive, action: Execute) -> AsyncGenerator[Progress | Outcome]:
+        for job in action.jobs:
+            yield ToolStarted(job.call)
+            result = await aexecute(job, self._context, self._plan.limits, drive.wake)
+            drive.ran(result)
+            yield ToolEnded(job.call, result)
+            if drive.wake.requested:
+                break
+        yield drive.executed()

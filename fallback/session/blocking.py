@@ -1,0 +1,140 @@
+"""The session for ordinary code."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import Self
+
+from fallback.errors import BackendError
+from fallback.execution import execute
+from fallback.loop import Describe, Described, Execute, Generate, Outcome
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
+from fallback.messages import FinishReason, Turn
+from fallback.session.base import Drive, SessionBase
+
+__all__ = ["Session"]
+
+
+class Session(SessionBase):
+    """A conversation with a model that may call tools.
+
+    ::
+
+        with Session("gemma3", tools=[get_weather]) as session:
+            turn = session.run("Weather in Oslo?")
+            print(turn.answer, turn.tools_used)
+
+    Args:
+        model: the model's name, as the server knows it.
+        tools: typed functions, ``Tool`` objects, OpenAI or Ollama tool dicts, or a ``Catalogue``.
+        host: address of the server, ``"embedded"``, or ``None`` to look for one: ``OLLAMA_HOST``,
+            then this machine, then the embedded engine.
+        mode: ``native``, ``prompt``, or ``auto`` to find out. backend: used in place of ``host``;
+        it is not closed with the session. dialect: how calls are written in prompt mode:
+        ``fenced`` or ``pythonic``. instructions: the application's system prompt. context: values
+        of injected parameters, such as a user id. The model never sees them. limits: what a turn
+        may cost. options: for the server, such as ``{"temperature": 0}``. Nothing is set unless
+        given: the model's
+            own defaults apply. For reliable calls ``temperature`` 0 is a good choice.
+        tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool to offer. The
+        first
+            call of a turn fulfils the last two.
+        on_event: told every event of :meth:`stream` while :meth:`run` is under way.
+        endpoint: for Ollama: ``auto``, ``generate`` or ``chat``.
+        num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
+        think: whether (or how hard) a thinking model should think; ``None`` leaves it alone.
+
+    A session keeps its conversation over many :meth:`run` calls and is used by one thread at a
+    time.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what the session opened itself."""
+        if self._owns_backend:
+            self._backend.close()
+
+    def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
+        """Ask, run whatever tools the model calls, and return the turn once it has ended.
+
+        Args:
+            question: the user's message.
+            images: base64 of the images that belong to it.
+
+        Raises:
+            BackendError: the model server could not do what was asked.
+            UsageError: the session is already in the middle of a turn.
+        """
+        for event in self.stream(question, images=images):
+            if self._on_event is not None:
+                self._on_event(event)
+            if isinstance(event, TurnEnded):
+                return event.turn
+        raise AssertionError("a turn always ends")
+
+    def stream(self, question: str, *, images: Iterable[str] = ()) -> Iterator[Progress]:
+        """The same as :meth:`run`, event by event; the last is ``TurnEnded``.
+
+        Closing the iterator cancels the turn.
+        """
+        with self._driving(question, images) as drive:
+            action = drive.start()
+            while action is not None:
+                outcome: Outcome
+                if isinstance(action, Generate):
+                    outcome = yield from self._generate(drive, action)
+                elif isinstance(action, Execute):
+                    outcome = yield from self._execute(drive, action)
+                else:
+                    outcome = self._describe(drive, action)
+                action = drive.send(outcome)
+                yield from drive.steps()
+        if drive.ended is None:
+            raise AssertionError("a turn always ends")
+        if drive.ended.error is not None:
+            raise drive.ended.error
+        yield TurnEnded(drive.ended.turn)
+
+    def _describe(self, drive: Drive, action: Describe) -> Described:
+        try:
+            info = self._backend.describe(action.model)
+        except BackendError as error:
+            return Described(error=error, elapsed=drive.elapsed)
+        return Described(info=info, elapsed=drive.elapsed)
+
+    def _generate(self, drive: Drive, action: Generate) -> Generator[Progress, None, Outcome]:
+        yield StepStarted(action.index, action.request.mode)
+        reply = drive.open(action)
+        finish: FinishReason | None = None
+        failure: BackendError | None = None
+        stream = self._backend.stream(action.request)
+        try:
+            for chunk in stream:
+                yield from reply.feed(chunk)
+                if reply.finished:
+                    break
+                if drive.must_stop(action):
+                    finish = "cancelled"
+                    break
+        except BackendError as error:
+            failure = error
+        finally:
+            stream.close()
+        events, generation = drive.close(reply, finish_reason=finish, error=failure)
+        yield from events
+        return generation
+
+    def _execute(self, drive: Drive, action: Execute) -> Generator[Progress, None, Outcome]:
+        for job in action.jobs:
+            yield ToolStarted(job.call)
+            result = execute(job, self._context, self._plan.limits, drive.wake)
+            drive.ran(result)
+            yield ToolEnded(job.call, result)
+            if drive.wake.requested:
+                break
+        return drive.executed()

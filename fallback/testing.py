@@ -1,0 +1,151 @@
+"""For users' own tests: a model whose replies are written down beforehand.
+
+::
+
+    backend = ScriptedBackend(['```tool_call\n{"name": "add", "arguments": {"a": 1, "b":
+    2}}\n```', "3"]) turn = Session("any", tools=[add], backend=backend).run("What is 1 + 2?")
+    assert turn.tools_used == ("add",)
+
+Everything but the model is real: the prompt, the parser, validation, execution, the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from fallback.backend import Chunk, GenerationRequest, ModelInfo
+from fallback.errors import ConfigurationError, UsageError
+from fallback.messages import Usage
+
+__all__ = ["Reply", "ScriptedBackend"]
+
+Reply = str | Mapping[str, Any] | BaseException | Callable[[GenerationRequest], Any]
+"""One scripted reply; see :class:`ScriptedBackend`."""
+
+_KEYS = frozenset({"content", "thinking", "tool_calls", "finish_reason", "reasoning_open"})
+
+
+class ScriptedBackend:
+    """A model server that says what it is told to say, in order, to blocking and async sessions.
+
+    A reply is one of
+
+    * a string: the text;
+    * a dict with any of ``content``, ``thinking``, ``tool_calls`` (each ``{"name",
+    "arguments"}``, with
+      an ``id`` if you like, or in OpenAI's form under ``function``), ``finish_reason`` and
+      ``reasoning_open``: what a server with native tool calling reports;
+    * an exception instance: raised in place of a reply;
+    * a function of the request that returns one of these.
+
+    Args:
+        replies: one for each generation, in order. capabilities: what the "model" claims to be
+        able to do; with ``"tools"`` among them a session
+            of mode ``auto`` asks in native mode.
+        chunk_size: characters per piece of a streamed reply; ``None`` for the whole at once.
+
+    Attributes:
+        requests: every request so far, as it was sent.
+        delivered: for each of them, the text that was really taken before the session had enough.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Reply],
+        *,
+        capabilities: Iterable[str] = ("completion",),
+        chunk_size: int | None = None,
+    ) -> None:
+        if chunk_size is not None and chunk_size < 1:
+            raise ConfigurationError(f"chunk_size must be at least 1, got {chunk_size}")
+        self._replies = list(replies)
+        self._capabilities = frozenset(capabilities)
+        self._chunk_size = chunk_size
+        self.requests: list[GenerationRequest] = []
+        self.delivered: list[str] = []
+
+    @property
+    def remaining(self) -> int:
+        """Replies that have not been asked for yet."""
+        return len(self._replies) - len(self.requests)
+
+    def describe(self, model: str) -> ModelInfo:
+        """Say what the model claims to be able to do."""
+        return ModelInfo(name=model, capabilities=self._capabilities, digest="scripted")
+
+    async def adescribe(self, model: str) -> ModelInfo:
+        """See :meth:`describe`."""
+        return self.describe(model)
+
+    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
+        """Deliver the next reply."""
+        chunks = self._chunks(self._next(request))
+        index = len(self.delivered)
+        self.delivered.append("")
+        for chunk in chunks:
+            self.delivered[index] += chunk.text
+            yield chunk
+
+    async def astream(self, request: GenerationRequest) -> AsyncIterator[Chunk]:
+        """See :meth:`stream`."""
+        for chunk in self.stream(request):
+            yield chunk
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+    async def aclose(self) -> None:
+        """There is nothing to give back."""
+
+    def _next(self, request: GenerationRequest) -> Mapping[str, Any]:
+        if not self.remaining:
+            raise UsageError(
+                f"the script has {len(self._replies)} replies and one more was asked for;"
+                " add it, or look at .requests for what the session wanted"
+            )
+        reply = self._replies[len(self.requests)]
+        self.requests.append(request)
+        if callable(reply) and not isinstance(reply, BaseException):
+            reply = reply(request)
+        if isinstance(reply, BaseException):
+            raise reply
+        if isinstance(reply, str):
+            return {"content": reply}
+        if not isinstance(reply, Mapping) or not reply.keys() <= _KEYS:
+            known = ", ".join(sorted(_KEYS))
+            raise UsageError(
+                f"a scripted reply is a string or a dict of {known}; got {reply!r:.200}"
+            )
+        return reply
+
+    def _chunks(self, reply: Mapping[str, Any]) -> Iterator[Chunk]:
+        path = "scripted"
+        opened = bool(reply.get("reasoning_open"))
+        thoughts = self._pieces(reply.get("thinking") or "")
+        texts = self._pieces(reply.get("content") or "")
+        for piece in thoughts:
+            yield Chunk(thinking=piece, path=path, reasoning_open=opened)
+        for piece in texts:
+            yield Chunk(text=piece, path=path, reasoning_open=opened)
+        calls = tuple(_flat(call) for call in reply.get("tool_calls") or ())
+        yield Chunk(
+            tool_calls=calls,
+            done=True,
+            finish_reason=reply.get("finish_reason") or ("tool_call" if calls else "stop"),
+            usage=Usage(completion_tokens=len(thoughts) + len(texts) + len(calls)),
+            path=path,
+            reasoning_open=opened,
+        )
+
+    def _pieces(self, text: str) -> list[str]:
+        size = self._chunk_size or len(text)
+        return [text[i : i + size] for i in range(0, len(text), size)] if text else []
+
+
+def _flat(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """OpenAI nests name and arguments under ``function``; a chunk does not."""
+    inner = call.get("function")
+    if not isinstance(inner, Mapping):
+        return call
+    return {**({"id": call["id"]} if "id" in call else {}), **inner}
