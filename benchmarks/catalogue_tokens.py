@@ -2,9 +2,9 @@
 
     python benchmarks/catalogue_tokens.py [MODEL] [--json]
 
-Tokens are those of the embedded model's own tokenizer. "compact" is what a system prompt shows for a
-tool, "json" is the tool object that servers take, indented by two, as most prompts paste it. The tools
-stand for what applications declare: small and large, flat and nested, with and without descriptions.
+Tokens are those of the embedded model's own tokenizer. "compact" is what a system prompt shows for
+a tool, "json" is the tool object that servers take, indented by two, as most prompts paste it. The
+tools stand for what applications declare: small and large, flat and nested, described or not.
 """
 
 from __future__ import annotations
