@@ -1,0 +1,10 @@
+"""Tools: what the model is offered, and how its arguments become the call of a function."""
+
+from __future__ import annotations
+
+from fallback.tools.binding import ArgumentsError
+from fallback.tools.functions import Injected
+from fallback.tools.names import check_name
+from fallback.tools.record import Risk, Tool, ToolLike, tool
+
+__all__ = ["ArgumentsError", "Injected", "Risk", "Tool", "ToolLike", "check_name", "tool"]
