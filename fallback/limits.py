@@ -84,5 +84,13 @@ class Limits:
     read_seconds: float = 600.0
     """Time between two pieces of a reply: covers loading a large model from a slow disk."""
 
+    probe_seconds: float = 1.0
+    """Time to find out whether a server answers on this machine; it does in a millisecond, or not
+    at all, and nobody should wait for the second case."""
+
+    max_line_bytes: int = 32 * 1024 * 1024
+    """Bytes of one line, or of one whole answer that is not streamed, from a server. The largest
+    real one is the list of tensors and tokens in ``/api/show``, some 5 MB."""
+
 
 DEFAULT_LIMITS = Limits()

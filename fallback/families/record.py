@@ -20,7 +20,7 @@ class Style:
     Attributes:
         trim: whether white space around texts is cut off.
         drop: what becomes of the reasoning in past replies: kept, or cut off up to its closing tag;
-            what follows may lose the line breaks (``lines``) or all white space (``space``) about it.
+            what follows may then lose line breaks (``lines``) or all white space (``space``).
         keep_last: whether the last reply of all keeps its reasoning.
         opening: text after the assistant's opener in which the model begins to think.
         closed: the same where thinking is switched off.

@@ -28,7 +28,6 @@ _RECORDS = (
         name="chatml",
         template="chatml.jinja",
         stop=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
-        bos="<s>",
         trims=_ALL_TEXT,
     ),
     Family(
