@@ -15,9 +15,10 @@ from fallback.cli.output import console, only_json, write_json
 from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
-from fallback.hosts import Address, connect, resolve_host
+from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Turn
+from fallback.ollama import Endpoint, OllamaBackend
 from fallback.session import Session
 from fallback.toolfile import load_catalogue
 
@@ -32,7 +33,7 @@ class RunOptions:
     mode: Literal["auto", "native", "prompt"] = "auto"
     host: str | None = None
     dialect: str = "fenced"
-    endpoint: str = "auto"
+    endpoint: Endpoint = "auto"
     as_json: bool = False
     max_steps: int | None = None
     num_ctx: int | None = None
@@ -75,9 +76,11 @@ def _turn(options: RunOptions, timeline: Timeline | None) -> Turn:
     context = context_values(options.context)
     question = read_text("-") if options.question == "-" else options.question
     address = resolve_host(options.host)
-    model = options.model or default_model(address)
-    backend = connect(options.host, endpoint=options.endpoint, limits=options.limits)
-    with closing(backend):
+    # Resolved once: what was found is now named, so that nothing is looked for a second time.
+    server = connect(address.url, endpoint=options.endpoint, limits=options.limits)
+    with closing(server):
+        model = options.model or default_model(address, server)
+        backend: Backend = server
         if timeline is not None:
             timeline.headline(model, address.why, counted(len(catalogue), "tool"))
             backend = Overheard(backend, timeline)
@@ -118,17 +121,19 @@ def ask(session: Session, question: str, timeline: Timeline | None) -> Turn:
     return turn
 
 
-def default_model(address: Address) -> str:
+def default_model(address: Address, server: OllamaBackend) -> str:
     """The embedded engine has a model of its own; on a server the user has to choose.
 
     Raises:
         ConfigurationError: names the models that the server has.
     """
-    if address.url == "embedded":
+    if address.url == EMBEDDED:
         from fallback.engine.models import DEFAULT_MODEL
 
         return DEFAULT_MODEL
-    raise ConfigurationError(f"name a model with --model; {address.url} has these: ")
+    names = [str(model.get("name")) for model in server.tags()]
+    known = f"; {server.where} has {', '.join(names[:10])}" if names else ""
+    raise ConfigurationError(f"name a model with --model{known}")
 
 
 def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
