@@ -11,7 +11,7 @@ Everything but the model is real: the prompt, the parser, validation, execution,
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from fallback.backend import Chunk, GenerationRequest, ModelInfo
@@ -32,17 +32,16 @@ class ScriptedBackend:
     A reply is one of
 
     * a string: the text;
-    * a dict with any of ``content``, ``thinking``, ``tool_calls`` (each ``{"name",
-    "arguments"}``, with
-      an ``id`` if you like, or in OpenAI's form under ``function``), ``finish_reason`` and
-      ``reasoning_open``: what a server with native tool calling reports;
+    * a dict with any of ``content``, ``thinking``, ``tool_calls``, ``finish_reason`` and
+      ``reasoning_open``: what a server with native tool calling reports. Each tool call is
+      ``{"name", "arguments"}``, with an ``id`` if you like, or OpenAI's form under ``function``;
     * an exception instance: raised in place of a reply;
     * a function of the request that returns one of these.
 
     Args:
-        replies: one for each generation, in order. capabilities: what the "model" claims to be
-        able to do; with ``"tools"`` among them a session
-            of mode ``auto`` asks in native mode.
+        replies: one for each generation, in order.
+        capabilities: what the "model" claims to be able to do besides ``completion``; with
+            ``tools`` among them a session of mode ``auto`` asks in native mode.
         chunk_size: characters per piece of a streamed reply; ``None`` for the whole at once.
 
     Attributes:
@@ -54,13 +53,13 @@ class ScriptedBackend:
         self,
         replies: Iterable[Reply],
         *,
-        capabilities: Iterable[str] = ("completion",),
+        capabilities: Iterable[str] = (),
         chunk_size: int | None = None,
     ) -> None:
         if chunk_size is not None and chunk_size < 1:
             raise ConfigurationError(f"chunk_size must be at least 1, got {chunk_size}")
         self._replies = list(replies)
-        self._capabilities = frozenset(capabilities)
+        self._capabilities = frozenset(("completion", *capabilities))
         self._chunk_size = chunk_size
         self.requests: list[GenerationRequest] = []
         self.delivered: list[str] = []
@@ -78,16 +77,14 @@ class ScriptedBackend:
         """See :meth:`describe`."""
         return self.describe(model)
 
-    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
+    def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         """Deliver the next reply."""
-        chunks = self._chunks(self._next(request))
-        index = len(self.delivered)
-        self.delivered.append("")
-        for chunk in chunks:
+        index = len(self.requests)
+        for chunk in self._chunks(self._next(request)):
             self.delivered[index] += chunk.text
             yield chunk
 
-    async def astream(self, request: GenerationRequest) -> AsyncIterator[Chunk]:
+    async def astream(self, request: GenerationRequest) -> AsyncGenerator[Chunk]:
         """See :meth:`stream`."""
         for chunk in self.stream(request):
             yield chunk
@@ -106,6 +103,7 @@ class ScriptedBackend:
             )
         reply = self._replies[len(self.requests)]
         self.requests.append(request)
+        self.delivered.append("")
         if callable(reply) and not isinstance(reply, BaseException):
             reply = reply(request)
         if isinstance(reply, BaseException):

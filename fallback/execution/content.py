@@ -66,7 +66,8 @@ def _plain(value: Any) -> Any:
 def _described(value: Any) -> str:
     """``str(value)`` unless that would only be an address in memory."""
     kind = type(value)
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+    described: list[object] = [kind.__str__, kind.__repr__]
+    if described == [object.__str__, object.__repr__]:
         return f"({kind.__name__})"
     try:
         return str(value)

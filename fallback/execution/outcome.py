@@ -7,7 +7,7 @@ from it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from fallback.execution.masking import mask_credentials, safe_error
 from fallback.limits import Limits
 from fallback.loop.actions import Job
 from fallback.messages import ResultStatus, ToolResult
-from fallback.tools import Tool
+from fallback.tools import ArgumentsError, Tool
 
 __all__ = [
     "Ending",
@@ -66,34 +66,44 @@ Ending = Returned | Raised | TimedOut | Stopped
 class Prepared:
     """A call that is ready to be made.
 
-    ``secrets`` are the texts among the injected values; they are masked in error messages.
+    Attributes:
+        tool: what is called.
+        arguments: the model's, as they were validated.
+        injected: the application's values for the parameters that the model cannot see.
     """
 
-    function: Callable[..., Any]
+    tool: Tool
     arguments: dict[str, Any]
-    secrets: tuple[str, ...]
-    silent: bool
+    injected: dict[str, Any]
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the call gives a coroutine."""
+        return inspect.iscoroutinefunction(self.tool.handler)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts among the injected values; they are masked in error messages."""
+        return tuple(value for value in self.injected.values() if isinstance(value, str))
 
     def __call__(self) -> Any:
-        """Make the call, here and now."""
-        return self.function(**self.arguments)
+        """Make the call, here and now; raises whatever the tool raises.
+
+        The arguments are copied: what a tool does to them must not reach the record of the call.
+        """
+        return self.tool(**self.tool.bind(deepcopy(self.arguments), self.injected))
 
 
 def prepare(job: Job, context: Mapping[str, Any]) -> Prepared:
     """Join the model's arguments with the application's injected values.
 
-    The arguments are copied: what a tool does to them must not reach the record of the call.
+    Raises:
+        ConfigurationError: the tool has no handler.
     """
-    handler = job.tool.handler
-    if handler is None:
+    if job.tool.handler is None:
         raise ConfigurationError(f"tool {job.tool.name!r} has no handler to run")
     injected = {name: context[name] for name in job.tool.injected if name in context}
-    return Prepared(
-        function=handler,
-        arguments={**deepcopy(job.call.arguments), **injected},
-        secrets=tuple(value for value in injected.values() if isinstance(value, str)),
-        silent=_returns_nothing(handler),
-    )
+    return Prepared(job.tool, job.call.arguments, injected)
 
 
 def check_context(tool: Tool, context: Mapping[str, Any]) -> None:
@@ -102,11 +112,11 @@ def check_context(tool: Tool, context: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: the application's context lacks one.
     """
-    if tool.handler is None:
+    signature = _signature(tool)
+    if signature is None:
         return
-    parameters = inspect.signature(tool.handler).parameters
     for name in sorted(tool.injected - context.keys()):
-        parameter = parameters.get(name)
+        parameter = signature.parameters.get(name)
         if parameter is None or parameter.default is parameter.empty:
             raise ConfigurationError(
                 f"tool {tool.name!r} needs the value of its injected parameter {name!r}:"
@@ -141,7 +151,7 @@ def conclude(
 
 def _described(prepared: Prepared, ending: Ending) -> tuple[ResultStatus, str, Any]:
     if isinstance(ending, Returned):
-        text = to_text(ending.value, none="done" if prepared.silent else "null")
+        text = to_text(ending.value, none="done" if _is_silent(prepared.tool) else "null")
         return "ok", text, ending.value
     if isinstance(ending, TimedOut):
         return "timeout", f"Error: no result within {ending.seconds:g} seconds.", None
@@ -151,17 +161,23 @@ def _described(prepared: Prepared, ending: Ending) -> tuple[ResultStatus, str, A
     message = mask_credentials(str(error).strip(), prepared.secrets)
     if isinstance(error, PauseTurn):
         return "paused", message or "Not run yet: a person has to decide first.", None
-    if isinstance(error, ToolRetry):
+    if isinstance(error, ToolRetry | ArgumentsError):
         return "retry", f"Error: {message}\nCorrect the arguments and call again.", None
     if isinstance(error, ToolFailed):
         return "error", f"Error: {message}\nCalling again will not help.", None
     return "error", f"Error: {safe_error(error, prepared.secrets)}", None
 
 
-def _returns_nothing(function: Callable[..., Any]) -> bool:
-    """Whether ``None`` is all that the function can return, so that it says nothing."""
+def _is_silent(tool: Tool) -> bool:
+    """Whether ``None`` is all that the tool can return, so that it says nothing."""
+    signature = _signature(tool)
+    return signature is not None and signature.return_annotation in (None, "None")
+
+
+def _signature(tool: Tool) -> inspect.Signature | None:
+    if tool.handler is None:
+        return None
     try:
-        annotation = inspect.signature(function).return_annotation
-    except (TypeError, ValueError):
-        return False
-    return annotation in (None, "None")
+        return inspect.signature(tool.handler)
+    except (TypeError, ValueError):  # a builtin that does not say
+        return None

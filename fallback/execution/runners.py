@@ -63,7 +63,7 @@ def execute(job: Job, context: Mapping[str, Any], limits: Limits, wake: Wake) ->
     """Run one call and wait for it."""
     prepared = prepare(job, context)
     started = monotonic()
-    here = job.seconds is None and not inspect.iscoroutinefunction(prepared.function)
+    here = job.seconds is None and not prepared.is_async
     ending = _attempt(prepared) if here else _in_thread(prepared, job.seconds, wake)
     return conclude(job, prepared, ending, seconds=monotonic() - started, limits=limits)
 
@@ -113,8 +113,8 @@ async def _in_loop(prepared: Prepared, seconds: float | None, wake: Wake) -> End
             loop.call_soon_threadsafe(settle, ending)
 
     task: asyncio.Task[None] | None = None
-    if inspect.iscoroutinefunction(prepared.function):
-        task = asyncio.ensure_future(_settled(prepared(), settle))
+    if prepared.is_async:
+        task = asyncio.ensure_future(_settled(prepared, settle))
     else:
         _start(prepared, deliver)
     wake.watch(deliver)
@@ -129,9 +129,9 @@ async def _in_loop(prepared: Prepared, seconds: float | None, wake: Wake) -> End
             await _finished(task)
 
 
-async def _settled(work: Awaitable[Any], settle: Callable[[Ending], None]) -> None:
+async def _settled(prepared: Prepared, settle: Callable[[Ending], None]) -> None:
     try:
-        settle(Returned(await work))
+        settle(Returned(await prepared()))
     except (Exception, SystemExit) as error:  # noqa: BLE001 # a tool may raise anything
         settle(Raised(error))
 

@@ -14,9 +14,9 @@ from typing import Any
 from fallback.backend import Chunk
 from fallback.errors import BackendError
 from fallback.loop.actions import Generate, Generation
-from fallback.messages import FinishReason, Reading, Suppressed, Usage
-from fallback.parsing import Parser, parse
+from fallback.messages import FinishReason, Problem, Reading, Suppressed, Usage
 from fallback.parsing.events import BatchComplete, Event, ReasoningDelta
+from fallback.parsing.parser import Parser, chosen_tool, parse
 from fallback.validation import read_native
 
 __all__ = ["Reply"]
@@ -140,17 +140,20 @@ class Reply:
     def _reading(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:
         if self._tool_calls:
             return self._structured(read, thinking)
-        if not thinking:
-            return read
         problems = read.problems
-        if not read.text.strip() and not read.calls and not problems:
+        if thinking and not read.text.strip() and not read.calls and not problems:
             problems = self._left_in(thinking, finish)
+        if not read.calls and not problems and finish in ("stop", "tool_call"):
+            problems = self._missing()
         return replace(read, reasoning=_joined(thinking, read.reasoning), problems=problems)
 
     def _structured(self, read: Reading, thinking: str) -> Reading:
         action = self._action
         calls, problems = read_native(
-            self._tool_calls, action.catalogue, id_prefix=action.id_prefix
+            self._tool_calls,
+            action.catalogue,
+            id_prefix=action.id_prefix,
+            only=chosen_tool(action.tool_choice),
         )
         raw = "".join(self._text)
         written = tuple(
@@ -165,15 +168,25 @@ class Reply:
             reasoning=_joined(thinking, read.reasoning),
         )
 
-    def _left_in(self, thinking: str, finish: FinishReason) -> tuple[Any, ...]:
+    def _missing(self) -> tuple[Problem, ...]:
+        """The problem of a reply that had to be a call and is none."""
+        choice = self._action.tool_choice
+        if choice in ("auto", "none"):
+            return ()
+        tool = chosen_tool(choice)
+        wanted = f"A call of `{tool}`" if tool else "A tool call"
+        message = f"{wanted} is required here, and there was none. Write the call and nothing else."
+        return (Problem(kind="required_call_missing", message=message, tool=tool),)
+
+    def _left_in(self, thinking: str, finish: FinishReason) -> tuple[Problem, ...]:
         """Problems of a call that was only thought of (field ``thinking`` of the server)."""
         action = self._action
         thought = parse(
             thinking,
             action.catalogue,
             finish_reason=finish,
-            tool_choice=action.tool_choice,
             reasoning_open=True,
+            limits=action.limits,
         )
         return tuple(p for p in thought.problems if p.kind == "in_reasoning")
 

@@ -15,6 +15,7 @@ conversation.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 
 from fallback.errors import BackendError, BackendProtocolError, BackendStatusError, CapabilityError
 from fallback.loop.actions import (
@@ -36,6 +37,7 @@ from fallback.messages import Message, Mode, Problem, Reading, StopReason, Turn
 from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.routing import Route, choose
+from fallback.templating import to_json
 
 __all__ = ["TurnFlow"]
 
@@ -97,7 +99,10 @@ class TurnFlow:
             if not isinstance(described, Described) or described.info is None:
                 error = getattr(described, "error", None)
                 raise Ending("failed", str(error), error=error)
-            self._route = choose(described.info, "auto")
+            try:
+                self._route = choose(described.info, "auto")
+            except CapabilityError as error:
+                raise Ending("failed", str(error), error=error) from None
         self._mode = self._route.mode
 
     def _generate(self) -> Generator[Action, Outcome, Generation]:
@@ -194,13 +199,14 @@ class TurnFlow:
             self.record.note("the reply was empty: asked again in prompt mode")
             self._switch("the server swallowed the model's tool call")
         elif reading.calls:
-            yield from self._run(reading)
+            yield from self._run(generation)
         elif reading.problems:
-            self._correct(reading)
+            self._correct(generation)
         else:
             self._accept(reading)
 
-    def _run(self, reading: Reading) -> Generator[Action, Outcome, None]:
+    def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
+        reading = generation.reading
         self._called = True
         self.record.say(reading.text, reading.calls)
         handled = yield from run_calls(reading.calls, self._tools, self._budget, self._repetition)
@@ -210,7 +216,7 @@ class TurnFlow:
         self._withdrawn = handled.withdrawn
         self._aside = handled.aside
         if reading.problems and self._may_correct(reading.problems):
-            self._correct(reading)
+            self._correct(generation)
 
     def _may_correct(self, problems: tuple[Problem, ...]) -> bool:
         kind = problems[0].kind
@@ -218,15 +224,16 @@ class TurnFlow:
             return False
         return len(self._corrected) < self._plan.limits.max_corrections
 
-    def _correct(self, reading: Reading) -> None:
-        problems = reading.problems
+    def _correct(self, generation: Generation) -> None:
+        reading, problems = generation.reading, generation.reading.problems
         if not self._may_correct(problems):
             detail = f"the model's call could not be used: {problems[0].message}"
             raise Ending("failed", detail, answer=reading.text.strip())
         self._corrected.append(problems[0].kind)
         self.record.note("corrected: " + ", ".join(problem.kind for problem in problems))
         dialect = self._plan.dialect if self._mode == "prompt" else None
-        text = correction_text(problems, self._tools, dialect)
+        quoted = [_with_words(problem, generation) for problem in problems]
+        text = correction_text(quoted, self._tools, dialect)
         self._aside = "\n\n".join(filter(None, (self._aside, text)))
 
     def _accept(self, reading: Reading) -> None:
@@ -282,3 +289,13 @@ class TurnFlow:
             route=self._route,
             error=ending.error,
         )
+
+
+def _with_words(problem: Problem, generation: Generation) -> Problem:
+    """The problem with the words that it is about, so that the model sees its own mistake."""
+    if problem.text:
+        return problem
+    words = generation.raw[slice(*problem.span)]
+    if not words and generation.tool_calls:
+        words = to_json([dict(call) for call in generation.tool_calls])
+    return replace(problem, text=words)

@@ -13,6 +13,7 @@ from typing import Any
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
 from fallback.messages import Problem, ToolCall, ToolResult
+from fallback.rendering import literals
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
 from fallback.schema import signature, skeleton
 from fallback.templating import render, to_json
@@ -67,7 +68,8 @@ def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
     given = [{"name": call.name, "arguments": call.arguments} for call in calls]
     if not given:
         return ""
-    text = render(f"{dialect.name}/call.j2", calls=given, fence=fence_for(to_json(given)))
+    fence = fence_for(to_json(given))
+    text = render(f"{dialect.name}/call.j2", calls=given, fence=fence, python_call=literals.call)
     return text.strip()
 
 
@@ -100,13 +102,13 @@ def correction_text(
     """
     folder = dialect.name if dialect else "native"
     items = [_correction(problem, catalogue, dialect) for problem in problems]
-    return render(f"{folder}/correction.j2", items=items).strip()
+    required = any(p.kind in ("required_call_missing", "wrong_tool") for p in problems)
+    return render(f"{folder}/correction.j2", items=items, required=required).strip()
 
 
 def _correction(problem: Problem, catalogue: Catalogue, dialect: Dialect | None) -> dict[str, Any]:
     tool = catalogue.get(problem.tool) if problem.tool else None
     return {
-        "kind": problem.kind,
         "message": problem.message,
         "quote": quote(neutralise(problem.text)),
         "tool": tool.name if tool else None,

@@ -39,6 +39,7 @@ from fallback.tools import ToolLike
 __all__ = ["Drive", "SessionBase"]
 
 RequestedMode = Literal["auto", "native", "prompt"]
+RequestedEndpoint = Literal["auto", "generate", "chat"]
 _MODES = ("auto", "native", "prompt")
 
 
@@ -180,7 +181,7 @@ class SessionBase:
         options: Mapping[str, Any] | None = None,
         tool_choice: str = "auto",
         on_event: Callable[[Progress], object] | None = None,
-        endpoint: str = "auto",
+        endpoint: RequestedEndpoint = "auto",
         num_ctx: int | None = None,
         think: bool | str | None = None,
     ) -> None:
@@ -296,7 +297,7 @@ def _choice(tool_choice: str, catalogue: Catalogue) -> str:
     return tool_choice
 
 
-def _connect(host: str | None, endpoint: str, limits: Limits) -> Any:
+def _connect(host: str | None, endpoint: RequestedEndpoint, limits: Limits) -> Any:
     from fallback.hosts import connect
 
     return connect(host, endpoint=endpoint, limits=limits)

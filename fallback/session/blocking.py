@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Self
 
 from fallback.errors import BackendError
@@ -29,16 +29,16 @@ class Session(SessionBase):
         tools: typed functions, ``Tool`` objects, OpenAI or Ollama tool dicts, or a ``Catalogue``.
         host: address of the server, ``"embedded"``, or ``None`` to look for one: ``OLLAMA_HOST``,
             then this machine, then the embedded engine.
-        mode: ``native``, ``prompt``, or ``auto`` to find out. backend: used in place of ``host``;
-        it is not closed with the session. dialect: how calls are written in prompt mode:
-        ``fenced`` or ``pythonic``. instructions: the application's system prompt. context: values
-        of injected parameters, such as a user id. The model never sees them. limits: what a turn
-        may cost. options: for the server, such as ``{"temperature": 0}``. Nothing is set unless
-        given: the model's
-            own defaults apply. For reliable calls ``temperature`` 0 is a good choice.
+        mode: ``native``, ``prompt``, or ``auto`` to find out.
+        backend: used in place of ``host``; it is not closed with the session.
+        dialect: how calls are written in prompt mode: ``fenced`` or ``pythonic``.
+        instructions: the application's system prompt.
+        context: values of injected parameters, such as a user id. The model never sees them.
+        limits: what a turn may cost.
+        options: for the server, such as ``{"temperature": 0}``. Nothing is set unless given, so the
+            model's own defaults apply; temperature 0 makes small models call more reliably.
         tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool to offer. The
-        first
-            call of a turn fulfils the last two.
+            first call of a turn fulfils the last two.
         on_event: told every event of :meth:`stream` while :meth:`run` is under way.
         endpoint: for Ollama: ``auto``, ``generate`` or ``chat``.
         num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
@@ -77,7 +77,7 @@ class Session(SessionBase):
                 return event.turn
         raise AssertionError("a turn always ends")
 
-    def stream(self, question: str, *, images: Iterable[str] = ()) -> Iterator[Progress]:
+    def stream(self, question: str, *, images: Iterable[str] = ()) -> Generator[Progress]:
         """The same as :meth:`run`, event by event; the last is ``TurnEnded``.
 
         Closing the iterator cancels the turn.

@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+
+from fallback import AsyncSession, Session
+from fallback.backend import Chunk, GenerationRequest
+from fallback.catalogue import Catalogue
+from fallback.errors import (
+    BackendConnectionError,
+    CapabilityError,
+    ConfigurationError,
+    InvalidToolError,
+    UnknownDialectError,
+    UsageError,
+)
+from fallback.limits import Limits
+from fallback.loop.progress import StepEnded, StepStarted, ToolEnded, ToolStarted, TurnEnded
+from fallback.messages import Turn
+from fallback.parsing.events import CallReady, TextDelta
+from fallback.testing import ScriptedBackend
+from fallback.tools import Injected
+
+OSLO = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
+
+
+def get_weather(city: str) -> str:
+    """Current weather.
+
+    Args:
+        city: the city.
+    """
+    return f"fine in {city}"
+
+
+def blocking(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
+    with Session("m", [get_weather], backend=backend, **settings) as session:
+        return [session.run(question) for question in questions]
+
+
+def awaiting(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
+    async def run() -> list[Turn]:
+        async with AsyncSession("m", [get_weather], backend=backend, **settings) as session:
+            return [await session.run(question) for question in questions]
+
+    return asyncio.run(run())
+
+
+DRIVERS = pytest.mark.parametrize("drive", [blocking, awaiting])
+Drive = Callable[..., list[Turn]]
+
+
+@DRIVERS
+@pytest.mark.parametrize("chunk_size", [None, 1, 7])
+@pytest.mark.parametrize("dialect", ["fenced", "pythonic"])
+def test_a_question_is_answered_with_the_help_of_a_tool(
+    drive: Drive, chunk_size: int | None, dialect: str
+) -> None:
+    backend = ScriptedBackend([OSLO, "It is fine."], chunk_size=chunk_size)
+    (turn,) = drive(backend, "Weather in Oslo?", dialect=dialect)
+    assert (turn.answer, turn.stop_reason) == ("It is fine.", "answered")
+    assert turn.steps[0].results[0].content == "fine in Oslo"
+    assert turn.steps[0].path == "scripted"
+    assert backend.remaining == 0
+
+
+@DRIVERS
+def test_the_generation_is_stopped_after_the_first_batch(drive: Drive) -> None:
+    invented = OSLO + "\n\nThe weather is terrible. " + "Really. " * 50
+    backend = ScriptedBackend([invented, "Fine."], chunk_size=4)
+    (turn,) = drive(backend, "Weather in Oslo?")
+    assert len(backend.delivered[0]) < len(OSLO) + 20
+    assert turn.steps[0].reading.finish_reason == "tool_call"
+    assert "first complete batch" in " ".join(turn.steps[0].notes)
+    assert turn.steps[0].usage.completion_tokens > 0
+
+
+@DRIVERS
+def test_the_conversation_goes_on_with_calls_and_results(drive: Drive) -> None:
+    backend = ScriptedBackend([OSLO, "Fine.", "Still fine."])
+    drive(backend, "Weather in Oslo?", "And now?")
+    contents = [message.content for message in backend.requests[2].messages]
+    assert contents[1:] == [
+        "Weather in Oslo?",
+        OSLO,
+        "```tool_result get_weather call_1_0\nfine in Oslo\n```",
+        "Fine.",
+        "And now?",
+    ]
+
+
+@DRIVERS
+def test_both_sessions_tell_the_same_events(drive: Drive) -> None:
+    events: list[Any] = []
+    drive(ScriptedBackend([OSLO, "Fine."]), "Weather?", on_event=events.append)
+    kinds = [type(event) for event in events]
+    order = [StepStarted, CallReady, ToolStarted, ToolEnded, StepEnded, StepStarted, TextDelta]
+    assert [kind for kind in kinds if kind in order][: len(order)] == order
+    assert kinds[-1] is TurnEnded
+    assert kinds.count(StepEnded) == 2
+
+
+@DRIVERS
+def test_options_reach_the_backend_and_nothing_is_set_unasked(drive: Drive) -> None:
+    backend = ScriptedBackend(["Hi."] * 2)
+    drive(backend, "Hello.")
+    drive(backend, "Hello.", options={"temperature": 0}, num_ctx=512, think=False)
+    assert (backend.requests[0].options, backend.requests[0].num_ctx) == ({}, None)
+    assert backend.requests[1].options == {"temperature": 0}
+    assert (backend.requests[1].num_ctx, backend.requests[1].think) == (512, False)
+
+
+@DRIVERS
+def test_a_model_that_lacks_tools_is_asked_in_prompt_mode_from_then_on(drive: Drive) -> None:
+    refusal = CapabilityError("m does not support tools", status=400, missing="tools")
+    backend = ScriptedBackend([refusal, "One.", "Two."], capabilities=["tools"])
+    turns = drive(backend, "First?", "Second?")
+    assert [turn.answer for turn in turns] == ["One.", "Two."]
+    assert [request.mode for request in backend.requests] == ["native", "prompt", "prompt"]
+
+
+@DRIVERS
+def test_what_the_server_cannot_do_is_raised(drive: Drive) -> None:
+    with pytest.raises(BackendConnectionError, match="nobody"):
+        drive(ScriptedBackend([BackendConnectionError("nobody answers")]), "Hello.")
+
+
+@DRIVERS
+def test_a_script_that_is_too_short_says_so(drive: Drive) -> None:
+    with pytest.raises(UsageError, match="one more was asked for"):
+        drive(ScriptedBackend([OSLO]), "Weather?")
+
+
+@DRIVERS
+def test_an_empty_question_is_refused(drive: Drive) -> None:
+    with pytest.raises(UsageError, match="the question is empty"):
+        drive(ScriptedBackend([]), "  ")
+
+
+@DRIVERS
+def test_a_reply_that_takes_too_long_is_ended(drive: Drive) -> None:
+    backend = ScriptedBackend(["It is " + "very " * 100], chunk_size=1)
+    (turn,) = drive(backend, "Hello.", limits=Limits(turn_seconds=0.0))
+    assert turn.stop_reason == "deadline"
+    assert backend.requests == []
+
+
+def test_images_go_with_the_question() -> None:
+    backend = ScriptedBackend(["A cat."])
+    with Session("m", backend=backend) as session:
+        session.run("What is this?", images=["aW1n"])
+    assert backend.requests[0].messages[-1].images == ("aW1n",)
+
+
+# Broken off
+
+
+def test_the_record_of_a_failed_turn_is_there() -> None:
+    backend = ScriptedBackend([OSLO, BackendConnectionError("gone")])
+    session = Session("m", [get_weather], backend=backend)
+    with pytest.raises(BackendConnectionError):
+        session.run("Weather?")
+    assert session.turn is not None
+    assert session.turn.stop_reason == "failed"
+    assert session.turn.tools_used == ("get_weather",)
+    assert [m.role for m in session.messages] == ["user", "assistant", "tool"]
+
+
+class Stubborn:
+    """A backend that says one thing and then does what it is told to do."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self.then, self.closed = then, False
+
+    def describe(self, model: str) -> Any:
+        return ScriptedBackend([]).describe(model)
+
+    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
+        try:
+            yield Chunk(text="It is ")
+            self.then()
+            yield Chunk(text="sunny.")
+            yield Chunk(done=True)
+        finally:
+            self.closed = True
+
+
+def test_ctrl_c_closes_the_stream_and_leaves_a_record() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    backend = Stubborn(interrupt)
+    session = Session("m", backend=backend)
+    with pytest.raises(KeyboardInterrupt):
+        session.run("Weather?")
+    assert backend.closed
+    assert session.turn is not None
+    assert session.turn.stop_reason == "cancelled"
+    assert session.turn.steps[0].raw == "It is "
+    assert session.messages == ()
+
+
+def test_a_turn_is_cancelled_from_another_thread() -> None:
+    session: Session
+
+    def elsewhere() -> None:
+        thread = threading.Thread(target=session.cancel)
+        thread.start()
+        thread.join()
+
+    backend = Stubborn(elsewhere)
+    session = Session("m", backend=backend)
+    turn = session.run("Weather?")
+    assert backend.closed
+    assert (turn.stop_reason, turn.answer) == ("cancelled", "It is sunny.")
+    session.cancel()  # with no turn under way this does nothing
+
+
+def test_a_cancelled_tool_ends_the_turn() -> None:
+    released = threading.Event()
+
+    def wait() -> str:
+        """Wait."""
+        session.cancel()
+        released.wait(20)
+        return "late"
+
+    call = '```tool_call\n{"name": "wait", "arguments": {}}\n```'
+    session = Session("m", [wait], backend=ScriptedBackend([call]))
+    turn = session.run("Wait.")
+    released.set()
+    assert turn.stop_reason == "cancelled"
+    assert turn.steps[0].results[0].status == "error"
+
+
+def test_leaving_the_stream_cancels_the_turn() -> None:
+    session = Session("m", [get_weather], backend=ScriptedBackend([OSLO, "Fine."], chunk_size=2))
+    events = session.stream("Weather?")
+    next(events)
+    next(events)
+    events.close()
+    assert session.turn is not None
+    assert session.turn.stop_reason == "cancelled"
+    assert session.run("Again?").answer == "Fine."
+
+
+def test_a_cancelled_task_leaves_a_record() -> None:
+    async def run() -> AsyncSession:
+        started = asyncio.Event()
+
+        async def wait() -> None:
+            """Wait."""
+            started.set()
+            await asyncio.sleep(3600)
+
+        call = '```tool_call\n{"name": "wait", "arguments": {}}\n```'
+        session = AsyncSession("m", [wait], backend=ScriptedBackend([call]))
+        task = asyncio.create_task(session.run("Wait."))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return session
+
+    session = asyncio.run(run())
+    assert session.turn is not None
+    assert session.turn.stop_reason == "cancelled"
+    assert session.turn.steps[0].calls[0].name == "wait"
+
+
+def test_a_session_is_not_used_twice_at_once() -> None:
+    session = Session("m", backend=ScriptedBackend(["One.", "Two."]))
+    events = session.stream("First?")
+    next(events)
+    with pytest.raises(UsageError, match="in the middle of a turn"):
+        session.run("Second?")
+    assert [event for event in events if isinstance(event, TurnEnded)]
+    assert session.run("Second?").answer == "Two."
+
+
+# Settings
+
+
+def test_a_passed_backend_is_not_closed() -> None:
+    class Closing(ScriptedBackend):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    backend = Closing(["Hi."])
+    with Session("m", backend=backend) as session:
+        session.run("Hello.")
+    assert not backend.closed
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"mode": "naive"}, ConfigurationError, "'naive' is none of auto, native, prompt"),
+        ({"dialect": "yaml"}, UnknownDialectError, "'yaml'; there are fenced, pythonic"),
+        ({"tool_choice": "search"}, ConfigurationError, "'search' is neither.*get_weather"),
+        ({"tools": [], "tool_choice": "required"}, ConfigurationError, "there are no tools"),
+        ({"tools": [get_weather, get_weather]}, InvalidToolError, "get_weather"),
+    ],
+)
+def test_wrong_settings_are_found_at_once(
+    settings: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    arguments = {"tools": [get_weather], "backend": ScriptedBackend([]), **settings}
+    with pytest.raises(error, match=said):
+        Session("m", **arguments)
+
+
+def test_a_missing_injected_value_is_found_at_once() -> None:
+    def posts(user_id: Annotated[str, Injected]) -> str:
+        """Posts."""
+        return user_id
+
+    with pytest.raises(ConfigurationError, match="user_id"):
+        Session("m", [posts], backend=ScriptedBackend([]))
+
+
+def test_a_catalogue_can_be_shared() -> None:
+    catalogue = Catalogue([get_weather])
+    session = Session("m", catalogue, backend=ScriptedBackend([]))
+    assert session.catalogue is catalogue
+
+
+def test_the_callers_settings_are_not_kept_by_reference() -> None:
+    options = {"temperature": 0}
+    backend = ScriptedBackend(["Hi."])
+    session = Session("m", backend=backend, options=options)
+    options["temperature"] = 2
+    session.run("Hello.")
+    assert backend.requests[0].options == {"temperature": 0}
