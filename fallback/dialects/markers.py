@@ -1,0 +1,128 @@
+"""The marker table: every literal that says "a call follows", "this is thinking", "this is a result".
+
+One row per literal. What follows a call marker is read by its shape, not by the marker, so a model that
+writes Python between JSON tags, or a fence inside a tag, is understood without a row of its own.
+Sources of the literals: the chat templates and server-side parsers of the model families named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+MarkerRole = Literal["call", "reasoning", "result", "close", "end", "label"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One literal and what it means.
+
+    Attributes:
+        text: the literal, exactly.
+        role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only an
+            application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn token.
+        dialect: the name that calls read behind it carry.
+        closers: what ends it, if anything does.
+        soft: text that merely contains it, with no call behind it, is not worth a correction.
+        keeps: how many of its last characters belong to the body already.
+    """
+
+    text: str
+    role: MarkerRole
+    dialect: str = ""
+    closers: tuple[str, ...] = ()
+    soft: bool = False
+    keeps: int = 0
+
+
+def _calls(dialect: str, *rows: tuple[str, str], soft: bool = False) -> Iterable[Marker]:
+    for opener, closer in rows:
+        yield Marker(opener, "call", dialect, (closer,) if closer else (), soft)
+
+
+MARKERS: tuple[Marker, ...] = (
+    *_calls(
+        "hermes",
+        ("<tool_call>", "</tool_call>"),
+        ("<tool_calls>", "</tool_calls>"),
+        ("<function_call>", "</function_call>"),
+        ("<function_calls>", "</function_calls>"),
+        ("<functioncall>", "</functioncall>"),
+        ("<function-call>", "</function-call>"),
+        ("<tools>", "</tools>"),
+        ("<tool_code>", "</tool_code>"),
+        ("<TOOLCALL>", "</TOOLCALL>"),
+        ("<longcat_tool_call>", "</longcat_tool_call>"),
+        ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"),
+    ),
+    *_calls("granite", ("<|tool_call|>", "<|/tool_call|>")),
+    *_calls("llama3", ("<|python_tag|>", "<|eom_id|>")),
+    *_calls("pythonic", ("<|python_start|>", "<|python_end|>")),
+    *_calls("lfm2", ("<|tool_call_start|>", "<|tool_call_end|>")),
+    *_calls("mistral", ("[TOOL_CALLS]", ""), soft=True),
+    Marker("functools[", "call", "phi4", soft=True, keeps=1),
+    *_calls("command_r", ("<|START_ACTION|>", "<|END_ACTION|>")),
+    *_calls("apertus", ("<|tools_prefix|>", "<|tools_suffix|>")),
+    *_calls("narration", ("[Calling tool:", "]"), soft=True),
+    Marker("<think>", "reasoning", closers=("</think>",)),
+    Marker("<thinking>", "reasoning", closers=("</thinking>",)),
+    Marker("[THINK]", "reasoning", closers=("[/THINK]",)),
+    Marker("<|START_THINKING|>", "reasoning", closers=("<|END_THINKING|>",)),
+    Marker("<seed:think>", "reasoning", closers=("</seed:think>",)),
+    Marker("<|channel>thought", "reasoning", closers=("<channel|>",)),
+    *(
+        Marker(text, "result")
+        for text in (
+            "<tool_response>", "<tool_responses>", "<tool_result>", "<tool_results>",
+            "<function_results>", "<function_result>", "<function_response>", "<tool_output>",
+            "[TOOL_RESULTS]", "<|tool_response", "<|start_of_role|>tool_response",
+            "<｜tool▁outputs▁begin｜>", "<|START_TOOL_RESULT|>",
+        )
+    ),
+    *(
+        Marker(text, "end")
+        for text in (
+            "</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>",
+            "<end_of_turn>", "<|end|>", "<|call|>", "<eos>", "<｜end▁of▁sentence｜>",
+            "<|END_OF_TURN_TOKEN|>",
+        )
+    ),
+)  # fmt: skip
+
+CALL_FENCES = frozenset(
+    ("tool_call", "tool_calls", "tool_code", "function_call", "function_calls", "tool", "tool-call")
+)
+"""Info words of a fence that say "call"; compared without case."""
+
+RESULT_FENCES = frozenset(
+    ("tool_result", "tool_results", "tool_output", "tool_response", "tool_responses", "observation")
+)
+"""Info words of a fence that only an application may write."""
+
+
+@cache
+def table() -> dict[str, Marker]:
+    """The rows by their literal, with a ``close`` row for every closer that has no row of its own."""
+    rows: dict[str, Marker] = {}
+    for marker in MARKERS:
+        rows[marker.text] = marker
+    for marker in MARKERS:
+        for closer in marker.closers:
+            if closer != "]":
+                rows.setdefault(closer, Marker(closer, "close"))
+    return rows
+
+
+@cache
+def pattern() -> re.Pattern[str]:
+    """Matches any literal of the table, the longest first."""
+    return re.compile("|".join(re.escape(t) for t in sorted(table(), key=len, reverse=True)))
+
+
+@cache
+def prefixes() -> frozenset[str]:
+    """Every proper prefix of a literal: what may still become one."""
+    return frozenset(text[:size] for text in table() for size in range(1, len(text)))

@@ -1,0 +1,258 @@
+"""Code fences and inline code: what is quoted, and the fences that say "call".
+
+The rules are CommonMark's (sections 4.5 and 6.1) where they matter here, with the liberties that models
+take: a fence may open in the middle of a line, its content may begin on the line of the info word, and it
+may never be closed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fallback.dialects import markers
+from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
+from fallback.parsing.items import Body, Fault, Item
+from fallback.parsing.source import AnyOf, Until, Waiter
+
+if TYPE_CHECKING:
+    from fallback.parsing.scanner import Scanner, Steps
+
+RUN = {"`": re.compile("`+"), "~": re.compile("~+")}
+FENCE_INFO = re.compile(r"[ \t]*([\w+.\-]*)[ \t]*")
+_NOT_INFO = Until(r"[^\w+.\- \t]")
+_NOT_TICKS = {"`": Until("[^`]"), "~": Until("[^~]")}
+_INDENT = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
+_CODE_SPAN = 4000  # characters an inline code span may have; beyond, its back-tick is literal
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+
+
+@cache
+def _closing(char: str, run: int) -> re.Pattern[str]:
+    """A line that closes a fence of ``run`` characters."""
+    return re.compile(rf"^[ \t]*{char}{{{run},}}[ \t]*$", re.MULTILINE)
+
+
+@cache
+def _exact(run: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<!`)`{{{run}}}(?!`)")
+
+
+class Fences:
+    """The scanner's reader of back-ticks and tildes."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner, self.source = scanner, scanner.source
+
+    def ticks(self, hit: int, char: str, before: str) -> Steps:
+        """A run of back-ticks or tildes: a fence, inline code, or nothing."""
+        run = yield from self.whole_run(hit, char)
+        if run >= 3 and _INDENT.fullmatch(before):
+            yield from self._fence(hit, run, char)
+            return
+        if char == "~":
+            self.scanner.look = hit + run
+            return
+        if run >= 3:
+            word, at = yield from self.info(hit + run)
+            if word in CALL_FENCES and self.source.buf[at : at + 1] in ("\n", "{", "[", ""):
+                yield from self._call_fence(hit, at, run, at_line_start=False)
+                return
+        yield from self._code_span(hit, run)
+
+    def whole_run(self, at: int, char: str) -> Generator[Waiter | None, None, int]:
+        """Length of the run at ``at``, once it cannot grow."""
+        source = self.source
+        while True:
+            match = RUN[char].match(source.buf, at)
+            end = match.end() if match else at
+            if end < len(source.buf) or source.final:
+                return end - at
+            yield _NOT_TICKS[char]
+
+    def info(self, at: int) -> Generator[Waiter | None, None, tuple[str, int]]:
+        """The info word of a fence in lower case, and the index behind it and its blanks."""
+        source = self.source
+        while True:
+            match = FENCE_INFO.match(source.buf, at)
+            end = match.end() if match else at
+            if end < len(source.buf) or source.final:
+                return (match.group(1).lower() if match else ""), end
+            yield _NOT_INFO
+
+    def _fence(self, hit: int, run: int, char: str) -> Steps:
+        word, at = yield from self.info(hit + run)
+        follower = self.source.buf[at : at + 1]
+        if word in CALL_FENCES:
+            yield from self._call_fence(hit, at, run, at_line_start=True)
+        elif word in RESULT_FENCES and self.scanner.called:
+            yield from self.scanner.drop(hit)
+        elif follower in ("", "\n", "\r", "{", "["):
+            yield from self._plain_fence(hit, at, run, char)
+        else:
+            yield from self._attributes(hit, at, run, char)
+
+    def _attributes(self, hit: int, at: int, run: int, char: str) -> Steps:
+        """More than a word behind the opening: the rest of the info line, or an inline code span."""
+        source = self.source
+        search = at
+        while True:
+            line = source.buf.find("\n", search)
+            tick = source.buf.find("`", at) if char == "`" else -1
+            if tick >= 0 and (line < 0 or tick < line):
+                yield from self._code_span(hit, run)
+                return
+            if line >= 0 or source.final:
+                yield from self._quoted_fence(
+                    hit, line if line >= 0 else len(source.buf), run, char
+                )
+                return
+            search = len(source.buf)
+            yield AnyOf("\n`")
+
+    # -- fences that say "call"
+
+    def _call_fence(self, hit: int, at: int, run: int, *, at_line_start: bool) -> Steps:
+        scanner, source = self.scanner, self.source
+        at = yield from source.solid(at)
+        nested = markers.pattern().match(source.buf, at)
+        if nested and markers.table()[nested.group()].role == "call":
+            marker = markers.table()[nested.group()]
+            yield from scanner.envelope(
+                hit, nested.end(), marker, at_line_start=at_line_start, ticks=run
+            )
+            return
+        body = yield from scanner.reader.body(at, enveloped=True)
+        if not body.items and not at_line_start:
+            scanner.look = hit + run
+            return
+        end = yield from self._close_call_fence(body, at, run)
+        scanner.accept(hit, body, end, "fenced", closed=end > body.end)
+
+    def _close_call_fence(
+        self, body: Body, at: int, run: int
+    ) -> Generator[Waiter | None, None, int]:
+        """Past the closing fence; what stands between the calls and it becomes a fault of the body."""
+        source = self.source
+        end = yield from self.scanner.behind_body(body.end if body.items else at, ticks=run)
+        solid = yield from source.solid(end)
+        if solid == len(source.buf) or "`" in source.buf[end - 1 : end] and body.items:
+            if not body.items:
+                self._add_fault(body, at, solid, "the block is empty")
+            return end
+        search = solid
+        while True:
+            close = _closing("`", run).search(source.buf, solid)
+            paragraph = _PARAGRAPH.search(source.buf, search)
+            if close and (close.end() < len(source.buf) or source.final):
+                if not paragraph or close.start() < paragraph.start() or not body.items:
+                    message = "the block holds something that is neither a JSON object nor a call"
+                    self._add_fault(body, solid, close.start(), message)
+                    return close.end()
+            if paragraph or source.final:
+                if not body.items:
+                    message = "the block holds neither a JSON object nor a call"
+                    self._add_fault(body, solid, len(source.buf), message)
+                    return paragraph.start() if paragraph else len(source.buf)
+                return end
+            search = max(solid, len(source.buf) - 1)
+            yield AnyOf("\n`")
+
+    def _add_fault(self, body: Body, start: int, end: int, message: str) -> None:
+        body.items.append(Item(start, end, fault=Fault("invalid_json", message)))
+
+    # -- fences that quote, unless they hold nothing but calls
+
+    def _plain_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
+        scanner = self.scanner
+        body = yield from scanner.reader.body(at, enveloped=False)
+        if body.items and not body.data:
+            end = yield from self._closed_at(body.end, run, char)
+            if end is not None:
+                yield from scanner.settle(hit, body, end, end)
+                return
+        yield from self._quoted_fence(hit, at, run, char)
+
+    def _closed_at(
+        self, at: int, run: int, char: str
+    ) -> Generator[Waiter | None, None, int | None]:
+        """Index behind the closing fence if it is what comes next, or the end of the reply."""
+        source = self.source
+        solid = yield from source.solid(at)
+        if solid == len(source.buf):
+            return solid
+        if source.buf[solid] != char:
+            return None
+        length = yield from self.whole_run(solid, char)
+        return solid + length if length >= run else None
+
+    def _quoted_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
+        """Everything up to the closing line is text, and is passed on as it arrives."""
+        scanner, source = self.scanner, self.source
+        pieces: list[str] = []
+        start = source.base + at
+        scanner.text(min(at, len(source.buf)))
+        while True:
+            close = self._closing_line(scanner.pos, run, char)
+            end = close.end() if close else self._open_line(char)
+            if end > scanner.pos:
+                pieces.append(source.buf[scanner.pos : close.start() if close else end])
+                scanner.text(end)
+            if close or source.final:
+                scanner.sink.quoted("fence", "".join(pieces), start)
+                return
+            scanner.forget()
+            yield None
+
+    def _closing_line(self, at: int, run: int, char: str) -> re.Match[str] | None:
+        source = self.source
+        while True:
+            close = _closing(char, run).search(source.buf, at)
+            if close is None:
+                return None
+            if close.end() == len(source.buf) and not source.final:
+                return None
+            if close.start() > self.scanner.pos or not self.scanner.head.strip():
+                return close
+            at = close.end() + 1
+
+    def _open_line(self, char: str) -> int:
+        """Up to where the text of the fence is safe: a last line that may yet close it stays."""
+        buf = self.source.buf
+        if self.source.final:
+            return len(buf)
+        line = buf.rfind("\n", self.scanner.pos) + 1 or self.scanner.pos
+        if line == self.scanner.pos and self.scanner.head.strip():
+            return len(buf)
+        return len(buf) if buf[line:].strip(" \t" + char) else line
+
+    # -- inline code
+
+    def _code_span(self, hit: int, run: int) -> Steps:
+        """Inline code is text. Unless it begins with a marker, it ends on its line or is none."""
+        scanner, source = self.scanner, self.source
+        inside = hit + run
+        while inside == len(source.buf) and not source.final:
+            yield None
+        limit = hit + _CODE_SPAN
+        boundary = _PARAGRAPH if source.buf[inside : inside + 1] in ("<", "[", "{") else _LINE
+        search = inside
+        while True:
+            close = _exact(run).search(source.buf, search, limit)
+            line = boundary.search(source.buf, search, limit)
+            if close and (line is None or close.start() < line.start()):
+                if close.end() < len(source.buf) or source.final:
+                    text = source.buf[inside : close.start()]
+                    scanner.sink.quoted("inline_code", text, source.base + inside)
+                    scanner.look = close.end()
+                    return
+            elif line or source.final or len(source.buf) >= limit:
+                scanner.look = inside
+                return
+            search = max(inside, len(source.buf) - run - 1)
+            yield AnyOf("\n`") if close is None else None
+
+
+_LINE = re.compile(r"\n")

@@ -1,0 +1,476 @@
+"""Reading a complete frame that is not strict JSON: Python literals, calls, and slips of form.
+
+One regular expression cuts the frame into coarse tokens (a string is one token, whatever its length), a
+recursive descent writes them down again as strict JSON, and the C decoder reads that. So every value that
+comes out of here has passed a real JSON decoder, nothing is evaluated, and each deviation that had to be
+mended has a name in ``repairs``:
+
+``control_characters``  raw newlines, tabs and the like inside a string
+``python_literals``     ``'…'``, ``True``, ``None``, tuples, where JSON was begun
+``comments``            ``/* */``, ``//`` and ``#``
+``trailing_comma``      a comma before a closer
+``missing_comma``       two members of a container side by side
+``missing_closers``     brackets left open although every string is closed
+``surplus_closers``     brackets closed that were never opened
+``unquoted_keys``       ``{city: "Oslo"}``
+``smart_quotes``        ``“…”`` as delimiters
+``lone_backslashes``    a string with an escape that does not exist: all its letter escapes are literal
+``escaped_apostrophes`` ``\\'`` inside a double-quoted string
+``colon_arguments``     ``f(city: "Oslo")``
+
+What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened under.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fallback.parsing.strict import DuplicateKeyError, decode_at
+
+_TOKEN = re.compile(
+    r"""
+    (?P<ws>[\s\u00a0\ufeff]+|\\(?=\n))
+  | (?P<str>(?:[rRbBuUfF]{1,2}(?=["']))?
+      (?: \"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"{3}
+        | '{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}
+        | "[^"\\]*(?:\\.[^"\\]*)*"
+        | '[^'\\]*(?:\\.[^'\\]*)*'
+        | “[^”]*” ))
+  | (?P<num>[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
+  | (?P<name>[^\W\d]\w*(?:[.\-]\w+|\\_\w*)*)
+  | (?P<comment>/\*.*?\*/|//[^\n]*|\#[^\n]*)
+  | (?P<splat>\*\*)
+  | (?P<punct>[{}\[\](),:=])
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# Escapes that JSON and Python read alike, and no raw control character: the string can stay as it is.
+_PLAIN = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
+_ESCAPE = re.compile(
+    r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{1,3}|\n|.|$)", re.DOTALL
+)
+_JSON_ESCAPES = {
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    '"': '"',
+    "\\": "\\",
+    "/": "/",
+}
+_PYTHON_ESCAPES = {**_JSON_ESCAPES, "a": "\a", "v": "\v", "\n": ""}
+del _PYTHON_ESCAPES["/"]
+_LITERALS = {
+    "true": "true", "false": "false", "null": "null",
+    "True": "true", "False": "false", "None": "null",
+}  # fmt: skip
+_CLOSER = {"{": "}", "[": "]", "(": ")"}
+
+
+class MalformedError(ValueError):
+    """The frame cannot be read without guessing.
+
+    Attributes:
+        key: the key or parameter under which it happened, if any.
+        expression: whether it is Python that would have to be evaluated.
+        offset: where, counted in the text that was given.
+        truncated: whether the text just stops inside a string.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        key: str = "",
+        offset: int = 0,
+        expression: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.key, self.offset = key, offset
+        self.expression, self.truncated = expression, truncated
+
+
+class Token(NamedTuple):
+    """A coarse token: its kind (a group of the expression above, or the punctuation itself)."""
+
+    kind: str
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What stood between the parentheses of a call."""
+
+    positional: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+def read_value(text: str, start: int, end: int) -> tuple[Any, tuple[str, ...]]:
+    """Read ``text[start:end]`` as one value; returns it with the names of the repairs.
+
+    Raises:
+        MalformedError: it cannot be read without guessing.
+        DuplicateKeyError: an object names a key twice.
+    """
+    writer = _Writer(text, start, end, python=False)
+    writer.value()
+    writer.finish()
+    return _decode(writer.out, writer), tuple(writer.repairs)
+
+
+def read_arguments(text: str, start: int, end: int) -> tuple[Arguments, tuple[str, ...]]:
+    """Read ``text[start:end]``, from the opening parenthesis of a call to its closing one."""
+    writer = _Writer(text, start, end, python=True)
+    positional, keywords, splats = writer.arguments()
+    writer.finish()
+    values = tuple(_decode(positional, writer))
+    merged: dict[str, Any] = _decode(keywords, writer)
+    for splat in _decode(splats, writer):
+        if not isinstance(splat, dict):
+            raise MalformedError("`**` needs a dictionary", expression=True)
+        for key, value in splat.items():
+            if key in merged:
+                raise DuplicateKeyError(key)
+            merged[key] = value
+    return Arguments(values, merged), tuple(writer.repairs)
+
+
+def _decode(pieces: list[str], writer: _Writer) -> Any:
+    try:
+        return decode_at("".join(pieces), 0)[0]
+    except DuplicateKeyError:
+        raise
+    except ValueError as error:
+        raise MalformedError(str(error), key=writer.key) from None
+
+
+class _Writer:
+    """Recursive descent over the tokens; depth is bounded by the framer that made the frame."""
+
+    def __init__(self, text: str, start: int, end: int, *, python: bool) -> None:
+        self.python = python
+        self.repairs: dict[str, None] = {}
+        self.out: list[str] = []
+        self.key = ""
+        self.open: list[str] = []  # closers that are awaited, innermost last
+        self.at = 0
+        self.tokens = self._lex(text, start, end)
+
+    def _lex(self, text: str, start: int, end: int) -> list[Token]:
+        tokens = []
+        for match in _TOKEN.finditer(text, start, end):
+            kind = match.lastgroup or ""
+            if kind == "ws":
+                continue
+            if kind == "comment":
+                self.repairs["comments"] = None
+                continue
+            piece = match.group()
+            if kind == "other" and piece in "\"'“":
+                tokens.append(Token("open", piece, match.start()))
+                break
+            tokens.append(Token(piece if kind == "punct" else kind, piece, match.start()))
+        tokens.append(Token("end", "", end))
+        return tokens
+
+    # -- helpers
+
+    def _fail(self, what: str, *, expression: bool = False) -> MalformedError:
+        token = self.tokens[self.at]
+        return MalformedError(
+            what,
+            key=self.key,
+            offset=token.start,
+            expression=expression,
+            truncated=token.kind == "open",
+        )
+
+    def _repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+    def finish(self) -> None:
+        """Nothing but surplus closers may follow."""
+        while self.tokens[self.at].kind in (")", "]", "}"):
+            self._repair("surplus_closers")
+            self.at += 1
+        if self.tokens[self.at].kind != "end":
+            raise self._fail("something follows the value")
+
+    def _closed(self, closer: str) -> bool:
+        """Whether the container ends here; takes its closer, or mends the lack of it."""
+        kind = self.tokens[self.at].kind
+        if kind == closer:
+            self.at += 1
+            return True
+        if kind == "end" or (kind in (")", "]", "}") and kind in self.open[:-1]):
+            self._repair("missing_closers")
+            return True
+        if kind in (")", "]", "}"):
+            self._repair("surplus_closers")
+            self.at += 1
+            return self._closed(closer)
+        return False
+
+    # -- the grammar
+
+    def value(self) -> None:
+        """Write the value that starts at the current token."""
+        token = self.tokens[self.at]
+        kind = token.kind
+        if kind == "str":
+            self._string(token.text)
+        elif kind == "num":
+            self._number(token.text)
+        elif kind == "{":
+            self._object()
+        elif kind in ("[", "("):
+            self._array(kind)
+        elif kind == "name":
+            self._name(token)
+        elif kind == "open":
+            raise self._fail("a string is never closed")
+        elif kind == "end":
+            raise self._fail("a value is missing at the end")
+        else:
+            raise self._fail(f"{token.text!r} where a value belongs", expression=self.python)
+
+    def _name(self, token: Token) -> None:
+        literal = _LITERALS.get(token.text)
+        if self.tokens[self.at + 1].kind == "(":
+            if token.text != "dict":
+                raise self._fail(f"`{token.text}(…)` is an expression", expression=True)
+            self.at += 1
+            positional, keywords, splats = self.arguments()
+            if len(positional) > 2 or len(splats) > 2:
+                raise self._fail("`dict(…)` with more than keywords", expression=True)
+            self.out += keywords
+        elif literal is None:
+            raise self._fail(f"`{token.text}` is neither quoted nor a literal", expression=True)
+        else:
+            if not self.python and literal != token.text:
+                self._repair("python_literals")
+            self.out.append(literal)
+            self.at += 1
+
+    def _number(self, text: str) -> None:
+        plain = text.replace("_", "") if self.python else text
+        if plain[0] == "+":
+            plain = plain[1:]
+        if not _JSON_NUMBER.fullmatch(plain):
+            if plain.lstrip("-")[:1] == "." or plain.endswith("."):
+                plain = plain.replace(".", "0.", 1) if "." in plain[:2] else plain + "0"
+            elif plain.lstrip("-").startswith("0"):
+                # 007 may be an id as well as a number: keep the digits and let the schema decide.
+                plain = json.dumps(plain)
+            if not (plain[0] == '"' or _JSON_NUMBER.fullmatch(plain)):
+                raise self._fail(f"{text!r} is not a number")
+            if not self.python:
+                self._repair("python_literals")
+        self.out.append(plain)
+        self.at += 1
+
+    def _object(self) -> None:
+        self.out.append("{")
+        self.open.append("}")
+        self.at += 1
+        first = True
+        while not self._closed("}"):
+            if not first and not self._comma():
+                break
+            self._key()
+            if self.tokens[self.at].kind not in (":", "="):
+                raise self._fail("a key without a value")
+            self.at += 1
+            self.out.append(":")
+            self.value()
+            first = False
+        self.open.pop()
+        self.out.append("}")
+
+    def _comma(self) -> bool:
+        """Take the comma between two members; ``False`` if it was only a trailing one."""
+        kind = self.tokens[self.at].kind
+        if kind == ",":
+            self.at += 1
+            while self.tokens[self.at].kind == ",":
+                raise self._fail("two commas in a row")
+            if self._closed(self.open[-1]):
+                if not self.python:
+                    self._repair("trailing_comma")
+                return False
+        elif self._begins_member(kind):
+            self._repair("missing_comma")
+        else:
+            token = self.tokens[self.at]
+            raise self._fail(f"{token.text!r} after a value", expression=self.python)
+        self.out.append(",")
+        return True
+
+    def _begins_member(self, kind: str) -> bool:
+        if self.open[-1] == "}":
+            return kind in ("str", "name") and self.tokens[self.at + 1].kind == ":"
+        return kind in ("{", "[") and self.tokens[self.at - 1].kind in ("}", "]")
+
+    def _key(self) -> None:
+        token = self.tokens[self.at]
+        if token.kind == "str":
+            self._string(token.text)
+            self.key = json.loads(self.out[-1])
+            return
+        if token.kind not in ("name", "num"):
+            raise self._fail(
+                "a string is never closed" if token.kind == "open" else f"{token.text!r} for a key"
+            )
+        self.key = token.text.replace("\\_", "_")
+        self._repair("unquoted_keys")
+        self.out.append(json.dumps(self.key, ensure_ascii=False))
+        self.at += 1
+
+    def _array(self, opener: str) -> None:
+        mark = len(self.out)
+        self.out.append("[")
+        self.open.append(_CLOSER[opener])
+        self.at += 1
+        count = 0
+        while not self._closed(self.open[-1]):
+            if count and not self._comma():
+                count += 1
+                break
+            self.value()
+            count += 1
+        self.open.pop()
+        if opener == "(" and count == 1:
+            self.out[mark] = ""  # a parenthesised value is that value; only a comma makes a tuple
+        else:
+            self.out.append("]")
+        if opener == "(" and not self.python:
+            self._repair("python_literals")
+
+    def arguments(self) -> tuple[list[str], list[str], list[str]]:
+        """Write the arguments of a call as JSON: an array, an object, and an array of ``**`` ones."""
+        outer, key = self.out, self.key
+        positional, keywords, splats = ["["], ["{"], ["["]
+        self.at += 1
+        self.open.append(")")
+        first = True
+        while not self._closed(")"):
+            if not first:
+                if self.tokens[self.at].kind != ",":
+                    token = self.tokens[self.at]
+                    raise self._fail(f"{token.text!r} after a value", expression=True)
+                self.at += 1
+                if self._closed(")"):
+                    break
+            first = False
+            self._argument(positional, keywords, splats)
+        self.open.pop()
+        self.out, self.key = outer, key
+        return [*positional, "]"], [*keywords, "}"], [*splats, "]"]
+
+    def _argument(self, positional: list[str], keywords: list[str], splats: list[str]) -> None:
+        token, follower = self.tokens[self.at], self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if token.kind == "splat":
+            self.out = splats
+            self.at += 1
+        elif token.kind in ("name", "str") and follower.kind in ("=", ":"):
+            self.out = keywords
+        else:
+            self.out = positional
+        if len(self.out) > 1:
+            self.out.append(",")
+        if self.out is keywords:
+            if token.kind == "name":
+                self.key = token.text.replace("\\_", "_")
+                keywords.append(json.dumps(self.key, ensure_ascii=False))
+                self.at += 1
+            else:
+                self._key()
+            if follower.kind == ":":
+                self._repair("colon_arguments")
+            keywords.append(":")
+            self.at += 1
+        self.value()
+
+    # -- strings
+
+    def _string(self, text: str) -> None:
+        self.at += 1
+        if text[0] == '"' and not text.startswith('""') and _PLAIN.fullmatch(text):
+            self.out.append(text)
+            return
+        if text == '""':
+            self.out.append(text)
+            return
+        if text[0] == "“":
+            self._repair("smart_quotes")
+            self.out.append(json.dumps(text[1:-1], ensure_ascii=False))
+            return
+        prefix = text[: min(i for i in (text.find('"'), text.find("'")) if i >= 0)].lower()
+        quoted = text[len(prefix) :]
+        size = 3 if len(quoted) >= 6 and quoted[:3] in ('"""', "'''") else 1
+        body = quoted[size:-size]
+        if "b" in prefix or ("f" in prefix and ("{" in body or "}" in body)):
+            self.at -= 1
+            raise self._fail("a string that would have to be evaluated", expression=True)
+        python = self.python or quoted[0] == "'" or size == 3 or bool(prefix)
+        if python and not self.python:
+            self._repair("python_literals")
+        elif not python and any(c < " " for c in body):
+            self._repair("control_characters")
+        written = _quote(body) if "r" in prefix else self._unescape(body, python=python)
+        self.out.append(f'"{written}"')
+
+    def _unescape(self, body: str, *, python: bool) -> str:
+        """The body as the inside of a JSON string; one wrong escape makes all its letters literal."""
+        table = _PYTHON_ESCAPES if python else _JSON_ESCAPES
+        pieces, last, literal = [], 0, False
+        escapes = list(_ESCAPE.finditer(body))
+        if not python and any(match.group() == "\\'" for match in escapes):
+            self._repair("escaped_apostrophes")
+        for match in escapes:
+            if _escaped(match.group()[1:], table, python=python) is None:
+                literal = True
+                self._repair("lone_backslashes")
+                break
+        for match in escapes:
+            pieces.append(_quote(body[last : match.start()]))
+            last = match.end()
+            escape = match.group()[1:]
+            if literal and escape[:1] not in ('"', "'", "\\"):
+                pieces.append(_quote(match.group()))
+            else:
+                pieces.append(_escaped(escape, table, python=python) or "")
+        pieces.append(_quote(body[last:]))
+        return "".join(pieces)
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _escaped(escape: str, table: dict[str, str], *, python: bool) -> str | None:
+    r"""The JSON form of an escape, without its backslash; ``None`` if there is no such escape.
+
+    ``\uXXXX`` stays as it is, so that the decoder joins the two halves of a surrogate pair. ``\'`` is
+    read everywhere: it is wrong in JSON, but it can mean one thing only.
+    """
+    if escape == "'":
+        return "'"
+    if escape in table:
+        return _quote(table[escape])
+    if escape[:1] == "u" and len(escape) == 5:
+        return "\\" + escape
+    if not python or len(escape) < 1:
+        return None
+    if escape[0] in "xU" and len(escape) > 1:
+        code = int(escape[1:], 16)
+        return _quote(chr(code)) if code <= 0x10FFFF else None
+    return _quote(chr(int(escape, 8))) if escape.isdigit() else None

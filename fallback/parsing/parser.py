@@ -1,0 +1,337 @@
+"""The parser: text in, events out, and the reading of the whole reply at the end.
+
+There is one path. ``parse(text)`` is ``feed(text)`` and ``close()``, so a stream and a batch can not
+differ. The parser touches no clock, no network and no randomness, and never raises on content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fallback.catalogue import Catalogue, ToolLike
+from fallback.errors import ParseError, UsageError
+from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.messages import (
+    FinishReason,
+    Problem,
+    Reading,
+    Segment,
+    SegmentKind,
+    Span,
+    Suppressed,
+    ToolCall,
+)
+from fallback.parsing.events import (
+    ArgumentsDelta,
+    BatchComplete,
+    CallReady,
+    CallStarted,
+    CallSuppressed,
+    End,
+    Event,
+    ProblemFound,
+    ReasoningDelta,
+    TextDelta,
+)
+from fallback.parsing.items import Body, Fault, Item
+from fallback.parsing.scanner import Scanner
+from fallback.parsing.source import Source
+from fallback.validation import validate
+
+ToolChoice = str | Mapping[str, Any]
+
+
+class Parser:
+    """Reads one reply of a model.
+
+    Args:
+        catalogue: the tools that were offered; only these can be called.
+        tool_choice: ``auto``, ``required``, ``none`` (nothing is read, the text is left alone), or one
+            tool, as its name or as OpenAI's ``{"type": "function", "function": {"name": …}}``.
+        reasoning_open: whether the prompt itself opened the reasoning, so that the reply begins inside.
+        limits: sizes beyond which a reply is a problem.
+        id_prefix: calls are numbered ``<prefix>0``, ``<prefix>1`` …; choose one that is new for each
+            reply of a conversation.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        *,
+        tool_choice: ToolChoice = "auto",
+        reasoning_open: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+        id_prefix: str = "call_",
+    ) -> None:
+        self._catalogue, self._limits, self._prefix = catalogue, limits, id_prefix
+        self._only = chosen_tool(tool_choice)
+        self._off = tool_choice == "none"
+        self._events: list[Event] = []
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_at = 0
+        self._calls: list[ToolCall] = []
+        self._problems: list[Problem] = []
+        self._suppressed: list[Suppressed] = []
+        self._segments: list[Segment] = []
+        self._index = 0
+        self._size = 0
+        self._batch_told = False
+        self._reading: Reading | None = None
+        self._source = Source()
+        self._quoting = False  # set while a quoted part is looked at, so that it is not done again
+        self._scanner = Scanner(
+            self._source, catalogue, limits, self, reasoning_open=reasoning_open
+        )
+        if not self._off:
+            self._source.drive(self._scanner.start)
+
+    # -- the caller's side
+
+    def feed(self, chunk: str) -> list[Event]:
+        """Take the next piece of the reply, of any size, and return what is known from it.
+
+        Raises:
+            UsageError: the parser has been closed.
+        """
+        if self._reading is not None:
+            raise UsageError("feed() after close(); make a new Parser for the next reply")
+        room = self._limits.max_reply_chars - self._size
+        self._size += len(chunk)
+        if room < len(chunk):
+            chunk = chunk[: max(room, 0)]
+        if self._off:
+            if chunk:
+                self.text(chunk, self._size - len(chunk))
+        else:
+            self._source.feed(chunk)
+        return self._flush()
+
+    def close(self, finish_reason: FinishReason = "stop") -> list[Event]:
+        """Say that the reply is over, and why; returns the last events. A second call returns none."""
+        if self._reading is not None:
+            return []
+        oversized = self._size > self._limits.max_reply_chars
+        if not self._off:
+            self._source.close(cut_short=finish_reason == "length" or oversized)
+            self._look_into_reasoning()
+        if oversized:
+            size, limit = self._size, self._limits.max_reply_chars
+            message = f"the reply has {size} characters; only the first {limit} were read"
+            self._problem(Problem(kind="oversized", message=message, span=Span(limit, size)))
+            self.segment("dropped", limit, size)
+        self.batch_over()
+        self._events.append(End(finish_reason))
+        self._reading = Reading(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            calls=tuple(self._calls),
+            problems=tuple(self._problems),
+            suppressed=tuple(self._suppressed),
+            segments=tuple(self._segments),
+            finish_reason=finish_reason,
+        )
+        return self._flush()
+
+    @property
+    def reading(self) -> Reading:
+        """The reading of the whole reply.
+
+        Raises:
+            UsageError: the reply is not over yet.
+        """
+        if self._reading is None:
+            raise UsageError("the reading is there after close()")
+        return self._reading
+
+    def _flush(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    # -- the scanner's side
+
+    def text(self, text: str, start: int) -> None:
+        """Prose for the user."""
+        self._text.append(text)
+        self._events.append(TextDelta(text))
+        self._account("text", start, start + len(text))
+
+    def reasoning(self, text: str, start: int) -> None:
+        """Thinking."""
+        if not self._reasoning:
+            self._reasoning_at = start
+        self._reasoning.append(text)
+        self._events.append(ReasoningDelta(text))
+        self._account("reasoning", start, start + len(text))
+
+    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
+        """Characters that are neither prose nor thinking, and what became of them."""
+        self._account(kind, start, end)
+
+    def _account(self, kind: SegmentKind, start: int, end: int) -> None:
+        last = self._segments[-1] if self._segments else None
+        if last is not None and last.kind == kind and last.end == start and kind != "call":
+            self._segments[-1] = Segment(kind, last.start, end)
+        else:
+            self._segments.append(Segment(kind, start, end))
+
+    def calls(self, body: Body, dialect: str) -> None:
+        """A body that is meant as calls; its items may still be at fault."""
+        for item in body.items:
+            if item.fault is not None:
+                self._faulty(item, item.fault)
+            for raw in item.calls:
+                if self._index >= self._limits.max_calls_per_step:
+                    self._too_many(raw.span)
+                    return
+                checked = validate(
+                    raw,
+                    self._catalogue,
+                    id=raw.id or f"{self._prefix}{self._index}",
+                    dialect=dialect or raw.dialect,
+                    only=self._only,
+                )
+                if isinstance(checked, Problem):
+                    self._problem(checked)
+                else:
+                    self._call(checked)
+
+    def _call(self, call: ToolCall) -> None:
+        from json import dumps
+
+        index = self._index
+        self._index += 1
+        self._calls.append(call)
+        self._events += (
+            CallStarted(index, call.name),
+            ArgumentsDelta(index, dumps(call.arguments, ensure_ascii=False)),
+            CallReady(index, call),
+        )
+
+    def _problem(self, problem: Problem) -> None:
+        self._problems.append(problem)
+        self._events.append(ProblemFound(problem))
+
+    def _faulty(self, item: Item, fault: Fault) -> None:
+        base, buf = self._source.base, self._source.buf
+        tool = self._catalogue.resolve(fault.name) if fault.name else None
+        name = tool.name if tool else fault.name
+        if fault.kind == "truncated":
+            where = f"The call of `{name}`" if name else "The call"
+            message = (
+                f"{where} was cut off before it was complete and was not run. "
+                "Write it again, shorter, or in several smaller calls."
+            )
+        else:
+            message = (f"`{name}`: " if name else "") + fault.message
+        self._problem(
+            Problem(
+                kind=fault.kind,
+                message=message,
+                tool=tool.name if tool else None,
+                span=Span(base + item.start, base + item.end),
+                text=buf[item.start : min(item.end, item.start + 2000)],
+            )
+        )
+
+    def _too_many(self, span: Span) -> None:
+        limit = self._limits.max_calls_per_step
+        if not any(problem.kind == "oversized" for problem in self._problems):
+            message = f"more than {limit} calls in one reply; the rest was not read"
+            self._problem(Problem(kind="oversized", message=message, span=span))
+
+    def quoted(self, reason: str, text: str, start: int) -> None:
+        """Text that is shown as text although it may hold a call: look, and report what is found."""
+        if self._quoting or not any(sign in text for sign in "{(<["):
+            return
+        if any(True for _ in self._calls_quoted_in(text)):
+            self.suppressed(reason, text, start)
+
+    def suppressed(self, reason: str, text: str, start: int) -> None:
+        """Text that states a call and is shown as text."""
+        if self._quoting:
+            return
+        found = Suppressed(reason=reason, text=text, span=Span(start, start + len(text)))
+        self._suppressed.append(found)
+        self._events.append(CallSuppressed(found))
+
+    def batch_over(self) -> None:
+        """Something other than a call follows the calls."""
+        if self._calls and not self._batch_told:
+            self._batch_told = True
+            self._events.append(BatchComplete(len(self._calls)))
+
+    def _calls_quoted_in(self, text: str) -> tuple[ToolCall, ...]:
+        inner = Parser(self._catalogue, limits=self._limits)
+        inner._quoting = True
+        inner.feed(text)
+        inner.close()
+        return inner.reading.calls
+
+    def _look_into_reasoning(self) -> None:
+        """A call that was only thought of: a problem if there is nothing else, else just reported."""
+        if not self._reasoning or self._quoting:
+            return
+        thought = "".join(self._reasoning)
+        if not any(sign in thought for sign in "{(<["):
+            return
+        found = self._calls_quoted_in(thought)
+        if not found:
+            return
+        span = Span(self._reasoning_at, self._reasoning_at + len(thought))
+        if self._calls or self._problems or "".join(self._text).strip():
+            reported = Suppressed(reason="in_reasoning", text=thought, span=span)
+            self._suppressed.append(reported)
+            self._events.append(CallSuppressed(reported))
+            return
+        message = (
+            f"The call of `{found[0].name}` stands inside the reasoning, where nothing is run. "
+            "Write the call outside the reasoning, or answer."
+        )
+        self._problem(Problem(kind="in_reasoning", message=message, tool=found[0].name, span=span))
+
+
+def chosen_tool(tool_choice: ToolChoice) -> str | None:
+    """The one tool that a ``tool_choice`` names, if it names one."""
+    if isinstance(tool_choice, Mapping):
+        function = tool_choice.get("function", tool_choice)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        return str(name) if name else None
+    return None if tool_choice in ("auto", "none", "required", "any") else tool_choice
+
+
+def parse(
+    text: str,
+    tools: Catalogue | Iterable[ToolLike],
+    finish_reason: FinishReason = "stop",
+    tool_choice: ToolChoice = "auto",
+    reasoning_open: bool = False,
+    *,
+    strict: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Reading:
+    """Read a whole reply.
+
+    Args:
+        text: what the model wrote.
+        tools: the tools that were offered: a catalogue, or functions, tools, OpenAI or Ollama dicts.
+        finish_reason: why the generation ended; ``length`` means that the end is missing.
+        tool_choice: see :class:`Parser`.
+        reasoning_open: see :class:`Parser`.
+        strict: raise instead of returning a reading with problems.
+        limits: sizes beyond which a reply is a problem.
+
+    Raises:
+        ParseError: only with ``strict``: the first problem's message.
+    """
+    catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools)
+    parser = Parser(
+        catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
+    )
+    parser.feed(text)
+    parser.close(finish_reason)
+    reading = parser.reading
+    if strict and reading.problems:
+        raise ParseError(reading.problems[0].message)
+    return reading

@@ -1,0 +1,73 @@
+"""Strict JSON, at C speed, with the three things the standard decoder lets through refused.
+
+JSON is RFC 8259. Refused beyond it: duplicate keys (two readers would run two different calls), ``NaN`` and
+``Infinity`` (no JSON reader downstream takes them), and nesting beyond the limit.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from fallback.limits import DEFAULT_LIMITS
+
+
+class DuplicateKeyError(ValueError):
+    """An object names a key twice, so there is no one value to run."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value] # add() is always falsy, that is the point
+        raise DuplicateKeyError(twice)
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse)
+_CONTROL = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse, strict=False)
+
+
+def decode_at(text: str, pos: int, *, control_characters: bool = False) -> tuple[Any, int]:
+    """Decode the JSON value that starts at ``pos`` and say where it ended.
+
+    Args:
+        text: the text; what follows the value does not matter.
+        pos: offset of the value's first character.
+        control_characters: let raw newlines and the like stand inside strings.
+
+    Raises:
+        DuplicateKeyError: the value is JSON but not one value.
+        ValueError: there is no complete value here.
+    """
+    decoder = _CONTROL if control_characters else _STRICT
+    try:
+        value, end = decoder.raw_decode(text, pos)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    limit = DEFAULT_LIMITS.max_depth
+    if text.count("{", pos, end) + text.count("[", pos, end) > limit and depth_exceeds(
+        value, limit
+    ):
+        raise ValueError("nested too deeply")
+    return value, end
+
+
+def depth_exceeds(value: Any, limit: int) -> bool:
+    """Whether containers are nested more than ``limit`` deep; never recurses."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,266 @@
+"""From a call as it was written to one that may run, or to the reason why not.
+
+Both modes come through here: what the parser read in a text and what a server reported as ``tool_calls``.
+Order: name, shape of the arguments, coercion by the tool's own schema, the schema itself. A name is never
+resolved by similarity, a value is never guessed, and nothing ever becomes ``{}`` that was something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fallback.catalogue import Catalogue, fold
+from fallback.messages import Problem, ProblemKind, ToolCall
+from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.rawcall import RawCall
+from fallback.parsing.strict import DuplicateKeyError, decode_at, depth_exceeds
+from fallback.parsing.vocabulary import is_schema
+from fallback.limits import DEFAULT_LIMITS
+from fallback.schema import coerce, violations
+from fallback.tools import Tool
+
+_SHOWN_TOOLS = 20  # a list that is longer than this is not read by a small model
+_PLACEHOLDER = re.compile(
+    r"\s*[<\[{]+\s*([^<>\[\]{}]{1,64}?)\s*[>\]}]+\s*|\s*(your[_ ][\w ]{1,60})\s*"
+)
+_FILLERS = re.compile(r"\b(?:your|the|a|an|insert|enter|some|here|name|value|of)\b")
+
+
+def validate(
+    raw: RawCall,
+    catalogue: Catalogue,
+    *,
+    id: str,  # noqa: A002 -- the field's own name on every wire
+    dialect: str = "",
+    only: str | None = None,
+) -> ToolCall | Problem:
+    """Resolve and check one call.
+
+    Args:
+        raw: the call as written.
+        catalogue: the tools that were offered.
+        id: the id that the call will carry.
+        dialect: the dialect it is reported under; the reader's own where this is empty.
+        only: the one tool that may be called, where the caller forced one.
+    """
+    tool = catalogue.resolve(raw.name)
+    if tool is None:
+        return unknown_tool(raw, catalogue)
+    if only is not None and tool.name != only:
+        message = f"`{tool.name}` was called, but only `{only}` may be called now"
+        return _problem("wrong_tool", message, raw, tool)
+    repairs = dict.fromkeys(raw.repairs)
+    try:
+        arguments = _arguments(raw, tool, repairs)
+        _refuse_placeholders(arguments, tool)
+    except ValueError as error:
+        return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
+    arguments, notes = coerce(arguments, tool.parameters)
+    faults = violations(tool.parameters, arguments)
+    if faults:
+        message = "; ".join(fault.message for fault in faults[:4])
+        return _problem(
+            "invalid_arguments", f"`{tool.name}`: {message}", raw, tool, path=faults[0].path
+        )
+    return ToolCall(
+        id=id,
+        name=tool.name,
+        arguments=arguments,
+        dialect=dialect or raw.dialect,
+        span=raw.span,
+        repairs=(*repairs, *notes),
+    )
+
+
+def unknown_tool(raw: RawCall, catalogue: Catalogue) -> Problem:
+    """The problem of a name that is not declared: what was asked for, the nearest, the whole list."""
+    names = catalogue.names
+    if catalogue.is_ambiguous(raw.name):
+        message = f"`{_cut(raw.name)}` could mean more than one tool; write the name exactly."
+    else:
+        message = f"There is no tool `{_cut(raw.name)}`."
+    near = catalogue.nearest(raw.name)
+    if near:
+        message += " Nearest: " + ", ".join(f"`{name}`" for name in near) + "."
+    if len(names) <= _SHOWN_TOOLS:
+        message += " Tools: " + (", ".join(f"`{name}`" for name in names) or "none") + "."
+    return _problem("unknown_tool", message, raw, None)
+
+
+def read_native(
+    tool_calls: Iterable[Mapping[str, Any]],
+    catalogue: Catalogue,
+    *,
+    id_prefix: str = "call_",
+    only: str | None = None,
+) -> tuple[tuple[ToolCall, ...], tuple[Problem, ...]]:
+    """Check the calls that a server reports.
+
+    Args:
+        tool_calls: as reported: ``{"id"?, "name", "arguments"}`` or nested under ``function``;
+            ``arguments`` an object (Ollama) or a JSON string (OpenAI).
+        catalogue: the tools that were offered.
+        id_prefix: begins the ids of calls that came without one.
+        only: the one tool that may be called, where the caller forced one.
+    """
+    calls: list[ToolCall] = []
+    problems: list[Problem] = []
+    for index, reported in enumerate(tool_calls):
+        function = reported.get("function")
+        inner = function if isinstance(function, Mapping) else reported
+        raw = RawCall(str(inner.get("name") or ""), inner.get("arguments"), dialect="native")
+        identity = str(reported.get("id") or f"{id_prefix}{index}")
+        checked = validate(raw, catalogue, id=identity, only=only)
+        if isinstance(checked, ToolCall):
+            calls.append(checked)
+        else:
+            problems.append(checked)
+    return tuple(calls), tuple(problems)
+
+
+def _problem(
+    kind: ProblemKind, message: str, raw: RawCall, tool: Tool | None, *, path: str | None = None
+) -> Problem:
+    written = raw.arguments if isinstance(raw.arguments, str) else ""
+    return Problem(
+        kind=kind,
+        message=message,
+        tool=tool.name if tool else None,
+        path=path,
+        span=raw.span,
+        text=_cut(written, 2000),
+    )
+
+
+def _cut(text: str, size: int = 80) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+# -- the arguments object
+
+
+def _arguments(raw: RawCall, tool: Tool, repairs: dict[str, None]) -> dict[str, Any]:
+    """The arguments as one object with the schema's own names.
+
+    Raises:
+        ValueError: there is no such object; the message says what stood there instead.
+    """
+    properties: Mapping[str, Any] = tool.parameters.get("properties") or {}
+    value = raw.arguments
+    if isinstance(value, str):
+        value = _from_text(value, repairs)
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        shown = _cut(repr(raw.arguments))
+        wanted = ", ".join(f"`{name}`" for name in properties) or "nothing in it"
+        raise ValueError(f"arguments have to be an object with {wanted}, got {shown}")
+    if depth_exceeds(value, DEFAULT_LIMITS.max_depth):
+        raise ValueError(f"arguments are nested deeper than {DEFAULT_LIMITS.max_depth} levels")
+    if is_schema(value, properties):
+        required = ", ".join(f"`{name}`" for name in tool.parameters.get("required") or properties)
+        raise ValueError(f"the tool's definition was repeated; give values for {required}")
+    value = _unwrap(value, properties, repairs)
+    if any("\\" in key and key not in properties for key in value):
+        value = _unescape_names(value, properties, repairs)
+    if raw.positional:
+        value = _bind(raw.positional, value, tool, properties)
+    smuggled = sorted(tool.injected & value.keys())
+    if smuggled:
+        raise ValueError(f"`{smuggled[0]}` is filled in by the application; leave it out")
+    return value
+
+
+def _from_text(text: str, repairs: dict[str, None]) -> Any:
+    """Arguments that were written as a string: JSON inside JSON, or nothing at all."""
+    stripped = text.strip()
+    if not stripped:
+        return None
+    try:
+        value, end = decode_at(stripped, 0)
+        if end != len(stripped):
+            raise ValueError("something follows")
+    except DuplicateKeyError as error:
+        raise ValueError(f"the key {str(error)!r} stands twice") from None
+    except ValueError:
+        if stripped[0] != "{":
+            return text
+        try:
+            value, mended = read_value(stripped, 0, len(stripped))
+        except (MalformedError, DuplicateKeyError):
+            return text
+        repairs.update(dict.fromkeys(mended))
+    if isinstance(value, dict):
+        repairs["stringified_arguments"] = None
+        return value
+    return None if value is None else text
+
+
+def _unwrap(
+    value: dict[str, Any], properties: Mapping[str, Any], repairs: dict[str, None]
+) -> dict[str, Any]:
+    """``{"arguments": {…}}`` once more, unless the schema has a property of that name."""
+    if len(value) == 1 and not properties.keys() & value.keys():
+        ((key, inner),) = value.items()
+        if key in ("arguments", "parameters", "args", "input") and isinstance(inner, dict):
+            repairs["nested_arguments"] = None
+            return inner
+    return value
+
+
+def _unescape_names(
+    value: dict[str, Any], properties: Mapping[str, Any], repairs: dict[str, None]
+) -> dict[str, Any]:
+    """``city\\_name``, where Markdown escaped what is declared as ``city_name``."""
+    renamed: dict[str, Any] = {}
+    for key, item in value.items():
+        plain = key.replace("\\", "")
+        if key not in properties and plain in properties and plain not in value:
+            repairs["markdown_escapes"] = None
+            key = plain  # noqa: PLW2901 -- the declared spelling replaces the written one
+        renamed[key] = item
+    return renamed
+
+
+def _bind(
+    positional: tuple[Any, ...],
+    keywords: dict[str, Any],
+    tool: Tool,
+    properties: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Give positional arguments the names that the schema lists, in its order."""
+    first = next(iter(properties.values()), None)
+    if (
+        len(positional) == 1
+        and isinstance(positional[0], dict)
+        and not keywords
+        and not (
+            isinstance(first, Mapping) and first.get("type") == "object" and len(properties) == 1
+        )
+        and (positional[0].keys() & properties.keys() or not positional[0])
+    ):
+        return dict(positional[0])
+    names = list(properties)
+    if len(positional) > len(names):
+        raise ValueError(f"{len(positional)} values, but only {len(names)} parameters")
+    bound = dict(zip(names, positional, strict=False))
+    twice = sorted(bound.keys() & keywords.keys())
+    if twice:
+        raise ValueError(f"`{twice[0]}` is given twice, by place and by name")
+    return bound | keywords
+
+
+def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
+    """``<city>`` for ``city``: the form of a call was shown, not a call made."""
+    for name, value in arguments.items():
+        if not isinstance(value, str) or len(value) > 128:
+            continue
+        match = _PLACEHOLDER.fullmatch(value)
+        if match is None:
+            continue
+        words = fold(match.group(1) or match.group(2))
+        bare = re.sub(r"\W|_", "", _FILLERS.sub("", words.replace("_", " ")))
+        if bare in ("", re.sub(r"\W|_", "", fold(name))):
+            raise ValueError(f"`{name}` is the placeholder {value!r}; give the real value")
