@@ -18,25 +18,28 @@ from functools import cache
 __all__ = ["neutralise"]
 
 # Names of control tokens that are written like HTML tags, gathered from the vocabularies of Llama,
-# Gemma, StarCoder, SmolLM and CodeLlama.
+# Gemma, Command-R, StarCoder, SmolLM and CodeLlama.
 _TAGS = (
     r"/?s|bos|eos|pad|unk|mask|cls|sep|sop|eop|EOT|PRE|MID|SUF|END|BEGIN"
     r"|(?:start|end)_of_(?:turn|image|audio)|image_soft_token|unused\d{1,6}|extra_id_\d{1,6}"
     r"|fim_(?:prefix|middle|suffix|pad)|repo_?name|file_sep|filename|gh_stars"
     r"|issue_(?:start|comment|closed)|commit_(?:before|msg|after)|empty_output"
     r"|jupyter_(?:start|text|code|output|script)|SPECIAL_\d{1,6}"
-    r"|SYS>|/SYS>"
+    r"|pr(?:_[a-z_]{2,40})?|code_to_intermediate|intermediate_to_code"
+    r"|PAD|UNK|CLS|SEP|(?:BOS|EOS|EOP|MASK)_TOKEN"
 )
 # Control tokens of Mistral's tokenizers, and of BERT's and GLM's.
 _BRACKETS = (
     r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_CALLS|THINK"
     r"|MODEL_SETTINGS|BEGIN_AUDIO|AUDIO|IMG|IMG_BREAK|IMG_END|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID)"
-    r"|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK"
+    r"|PAD\d{0,6}|UNK|CLS|SEP|MASK|gMASK|sMASK"
 )
 # Every token that has a bar next to one of its angle brackets, whatever its name: ``<|im_end|>``,
 # ``<|turn>``, ``<turn|>``. DeepSeek's bars are U+FF5C.
 _BARRED = r"[|｜][^<>\s]{1,80}>|[^<>\s]{1,80}[|｜]>"
-_COMMON = rf"<(?={_BARRED}|<?(?:{_TAGS})>)|\[(?=(?:{_BRACKETS})\])"
+# Falcon's.
+_POINTED = r">(?=>[A-Z]{2,16}<<)"
+_COMMON = rf"<(?={_BARRED}|(?:{_TAGS})>|</?SYS>>)|\[(?=(?:{_BRACKETS})\])|{_POINTED}"
 
 
 def _broken_after(token: str) -> tuple[str, str]:

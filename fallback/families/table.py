@@ -76,7 +76,6 @@ _RECORDS = (
         name="granite",
         template="granite.jinja",
         stop=("<|end_of_text|>", "<|start_of_role|>"),
-        bos="<|end_of_text|>",
     ),
     Family(
         name="zephyr",
@@ -102,7 +101,6 @@ _RECORDS = (
         template="command_r.jinja",
         stop=("<|END_OF_TURN_TOKEN|>", "<|START_OF_TURN_TOKEN|>"),
         bos="<BOS_TOKEN>",
-        special=("<BOS_TOKEN>", "<EOS_TOKEN>", "<PAD>", "<UNK>", "<CLS>", "<SEP>", "<MASK_TOKEN>"),
     ),
     Family(
         name="deepseek",

@@ -26,7 +26,7 @@ WANTED = ("models/templates/", "models/ggml-vocab-", "tests/test-chat-template.c
 @pytest.fixture(scope="session")
 def llama_cpp() -> Path:
     """Folder that holds llama.cpp's ``models`` and ``tests``."""
-    folder = platformdirs.user_cache_path("toolcall-fallback") / f"llama-cpp-{VERSION}"
+    folder = platformdirs.user_cache_path("fallback") / f"llama-cpp-{VERSION}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
