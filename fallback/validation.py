@@ -59,6 +59,10 @@ def validate(
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
     arguments, notes = coerce(arguments, tool.parameters)
     faults = violations(tool.parameters, arguments)
+    if faults and None in arguments.values():
+        arguments, dropped = _without_nulls(arguments, tool, {fault.path for fault in faults})
+        notes += dropped
+        faults = violations(tool.parameters, arguments) if dropped else faults
     if faults:
         message = "; ".join(fault.message for fault in faults[:4])
         return _problem(
@@ -250,6 +254,20 @@ def _bind(
     if twice:
         raise ValueError(f"`{twice[0]}` is given twice, by place and by name")
     return bound | keywords
+
+
+def _without_nulls(
+    arguments: dict[str, Any], tool: Tool, faulty: set[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """``null`` for an optional parameter that does not allow it says that it is left out."""
+    required = tool.parameters.get("required") or ()
+    absent = [
+        name
+        for name, value in arguments.items()
+        if value is None and name not in required and f"$.{name}" in faulty
+    ]
+    kept = {name: value for name, value in arguments.items() if name not in absent}
+    return kept, tuple(f"null_left_out $.{name}" for name in absent)
 
 
 def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:

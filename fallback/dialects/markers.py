@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-MarkerRole = Literal["call", "reasoning", "result", "close", "end", "label"]
+MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Marker:
     Attributes:
         text: the literal, exactly.
         role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only an
-            application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn token.
+            application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn
+            token; ``channel`` begins the header of a Harmony message.
         dialect: the name that calls read behind it carry.
         closers: what ends it, if anything does.
         soft: text that merely contains it, with no call behind it, is not worth a correction.
@@ -56,6 +57,9 @@ MARKERS: tuple[Marker, ...] = (
         ("<tool_code>", "</tool_code>"),
         ("<TOOLCALL>", "</TOOLCALL>"),
         ("<longcat_tool_call>", "</longcat_tool_call>"),
+        ("<tool_call:opensource>", "</tool_call:opensource>"),
+        ("<tool_calls:opensource>", "</tool_calls:opensource>"),
+        ("<ifm|tool_call>", "</ifm|tool_call>"),
         ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"),
     ),
     *_calls("granite", ("<|tool_call|>", "<|/tool_call|>")),
@@ -65,6 +69,50 @@ MARKERS: tuple[Marker, ...] = (
     *_calls("mistral", ("[TOOL_CALLS]", ""), soft=True),
     Marker("functools[", "call", "phi4", soft=True, keeps=1),
     *_calls("command_r", ("<|START_ACTION|>", "<|END_ACTION|>")),
+    *_calls(
+        "xml",
+        ("<minimax:tool_call>", "</minimax:tool_call>"),
+        ("<seed:tool_call>", "</seed:tool_call>"),
+        ("<dots_function_call>", "</dots_function_call>"),
+        ("<function_calls>", "</function_calls>"),
+        ("<atem:function_calls>", "</atem:function_calls>"),
+    ),
+    *_calls(
+        "deepseek",
+        ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+        ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
+        ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+        ("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
+    ),
+    *_calls(
+        "dsml",
+        *(
+            (f"<{bar}{kind}{bar}{word}>", f"</{bar}{kind}{bar}{word}>")
+            for bar in ("｜", "｜｜", "|")
+            for kind in ("DSML", "GCML")
+            for word in ("function_calls", "tool_calls", "toolcalls", "tool", " calls")
+        ),
+    ),
+    *_calls(
+        "kimi",
+        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+        ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
+        ("<|tool_call_begin|>", "<|tool_call_end|>"),
+    ),
+    *_calls(
+        "internlm",
+        ("<|action_start|>", "<|action_end|>"),
+        ("<|plugin|>", ""),
+    ),
+    *_calls("pangu", ("[unused11]", "[unused12]")),
+    *_calls(
+        "gemma",
+        ("<|tool_call>", "<tool_call|>"),
+        ("<start_function_call>", "<end_function_call>"),
+    ),
+    *_calls("gigachat", ("<|function_call|>", "")),
+    Marker("<|channel|>", "channel", "harmony"),
+    Marker("<|start|>", "channel", "harmony"),
     *_calls("apertus", ("<|tools_prefix|>", "<|tools_suffix|>")),
     *_calls("narration", ("[Calling tool:", "]"), soft=True),
     Marker("<think>", "reasoning", closers=("</think>",)),
@@ -87,7 +135,7 @@ MARKERS: tuple[Marker, ...] = (
         for text in (
             "</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>",
             "<end_of_turn>", "<|end|>", "<|call|>", "<eos>", "<｜end▁of▁sentence｜>",
-            "<|END_OF_TURN_TOKEN|>",
+            "<|END_OF_TURN_TOKEN|>", "<|return|>", "<turn|>",
         )
     ),
 )  # fmt: skip

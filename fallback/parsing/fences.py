@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fallback.dialects import markers
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
-from fallback.parsing.items import Body, Fault, Item
+from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.source import AnyOf, Until, Waiter
 
 if TYPE_CHECKING:

@@ -9,65 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from fallback.catalogue import Catalogue
-from fallback.dialects import markers
 from fallback.limits import Limits
-from fallback.messages import ProblemKind, Span
+from fallback.parsing.bodies import Body, Fault, Item
+from fallback.parsing.frames import Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_arguments, read_value
+from fallback.parsing.named import NAME, NamedReader
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import Source, Waiter
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 
-# A name as models write it: Markdown escapes and path separators included, quotes around it allowed.
-NAME = re.compile(r"""["'`]?([^\W\d][\w.\-/]*(?:\\_[\w.\-/]*)*(?::\d+)?)["'`]?""")
-_STATEMENT = re.compile(r"(?:print|await|return)\b[ \t]*\(?|[^\W\d]\w*[ \t]*=(?!=)[ \t]*")
-_STATED_NAME = re.compile(
-    rf"""["'](?:{"|".join(NAME_KEYS)})["']\s*:\s*["']([^"'\n]{{1,128}})["']"""
-)
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
-_BETWEEN_NAME_AND_ARGUMENTS = re.compile(
-    r"\s*(?:\[CALL_ID\]\w*)?\s*(?:\[ARGS\]|<\|tool_call_argument_begin\|>)?\s*"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Why an item is no call."""
-
-    kind: ProblemKind
-    message: str
-    name: str = ""
-
-
-@dataclass(slots=True)
-class Item:
-    """One object or call: where it stands, and the calls it states or why it states none."""
-
-    start: int
-    end: int
-    calls: list[RawCall] = field(default_factory=list)
-    fault: Fault | None = None
-
-
-@dataclass(slots=True)
-class Body:
-    """What was read: its items, where it ended, and whether it was data after all."""
-
-    items: list[Item] = field(default_factory=list)
-    start: int = 0
-    end: int = 0
-    data: bool = False
-    bracketed: bool = False
-
-    @property
-    def calls(self) -> list[RawCall]:
-        """The calls of all items, in order."""
-        return [call for item in self.items for call in item.calls]
+_FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
 
 
 class _Watch:
@@ -88,8 +46,9 @@ class _Watch:
 
     def _look(self) -> None:
         self.is_data, undecided = self.reader.foretell(self.head)
-        # Looked at again each time it has doubled: linear in all, and a call is soon known.
-        self.due = 2 * max(len(self.head), 16) if undecided and len(self.head) < 8192 else 0
+        # Looked at again each time it has doubled: linear in all, and an answer is soon known.
+        again = undecided and len(self.head) < _FORETOLD
+        self.due = 2 * max(len(self.head), 16) if again else 0
 
 
 class BodyReader:
@@ -97,8 +56,8 @@ class BodyReader:
 
     def __init__(self, source: Source, catalogue: Catalogue, limits: Limits) -> None:
         self.source, self.catalogue, self.limits = source, catalogue, limits
-        self.spaced_names = tuple(name for name in catalogue.names if " " in name)
-        self.length_cut = False  # whether the reply was cut by the limit on its length
+        self.frames = Frames(source, catalogue, limits)
+        self.names = NamedReader(self.frames)
 
     # -- bodies
 
@@ -126,6 +85,8 @@ class BodyReader:
             else:
                 item = yield from self._item(at, body, enveloped=enveloped, listed=brackets > 0)
                 if item is None or body.data:
+                    # Calls, and then an object that is none: only the calls are the body.
+                    body.data = body.data and (brackets > 0 or not body.items)
                     return body
                 body.items.append(item)
                 at = body.end = item.end
@@ -136,39 +97,35 @@ class BodyReader:
         """Whether the bracket opens a list of calls and not a link, a citation or plain data."""
         inner = yield from self.source.solid(at + 1)
         char = self.source.buf[inner : inner + 1]
-        if char == "]":
-            return False
         if char in ("{", "[", '"', "'", "("):
             return True
         if not NAME.match(self.source.buf, inner):
             return False
-        name = yield from self._whole_name(inner)
-        return name is not None and (enveloped or self.catalogue.resolve(name[0]) is not None)
+        name = yield from self.names.whole_name(inner)
+        if name is None:
+            return False
+        # A name that is not declared makes a list of calls only if it really calls.
+        known = enveloped or self.catalogue.resolve(name[0]) is not None
+        return known or self.source.buf.startswith("(", name[1])
 
     def _item(
         self, at: int, body: Body, *, enveloped: bool, listed: bool
     ) -> Generator[Waiter | None, None, Item | None]:
-        buf = self.source.buf
-        char = buf[at : at + 1]
+        char = self.source.buf[at : at + 1]
         if char == "{":
             return (yield from self._object(at, body, enveloped=enveloped))
+        if char == "<":
+            return (yield from self.names.tagged(at))
         if listed and char in ("'", '"', "("):
-            return (yield from self._tuple_or_text(at, body, enveloped=enveloped))
-        if not char or not (char.isalpha() or char in "_\"'`") or (body.data and not enveloped):
+            return (yield from self._texts_and_pairs(at, body, enveloped=enveloped))
+        if not char or not (char.isalpha() or char in "_\"'`"):
             return None
         if enveloped:
-            at = yield from self._skip_statement(at)
-        return (yield from self.named(at, enveloped=enveloped, known=listed or bool(body.items)))
+            at = yield from self.names.skip_statement(at)
+        known = listed or bool(body.items)
+        return (yield from self.names.named(at, enveloped=enveloped, known=known))
 
-    def _skip_statement(self, at: int) -> Generator[Waiter | None, None, int]:
-        """Behind ``print(``, ``x =``, ``return`` in front of a call: an envelope says it is one."""
-        match = _STATEMENT.match(self.source.buf, at)
-        while match and match.end() == len(self.source.buf) and not self.source.final:
-            yield None
-            match = _STATEMENT.match(self.source.buf, at)
-        return match.end() if match else at
-
-    # -- JSON objects
+    # -- objects
 
     def _object(
         self, at: int, body: Body, *, enveloped: bool
@@ -178,10 +135,9 @@ class BodyReader:
             value, end = decode_at(source.buf, at)
         except DuplicateKeyError as error:
             framer = Framer(self.limits.max_depth)
-            yield from self._frame(at, framer)
+            yield from self.frames.follow(at, framer)
             end = at + framer.end if framer.end is not None else len(source.buf)
-            message = f"the key {str(error)!r} stands twice in one object"
-            return Item(at, end, fault=Fault("invalid_json", message, self._stated_name(at, end)))
+            return Item(at, end, fault=self.frames.malformed(error, at, end))
         except ValueError:
             return (yield from self._framed_object(at, body, enveloped=enveloped))
         return self._decoded(value, at, end, (), body, enveloped=enveloped)
@@ -190,35 +146,20 @@ class BodyReader:
         self, at: int, body: Body, *, enveloped: bool
     ) -> Generator[Waiter | None, None, Item | None]:
         framer = Framer(self.limits.max_depth)
-        watch = None
-        if not enveloped:
-            watch = _Watch(framer, self.source.buf[at:], self)
-        yield from self._frame(at, framer, watch)
-        if watch is not None and watch.is_data and framer.end is None:
+        watch = None if enveloped else _Watch(framer, self.source.buf[at:], self)
+        if watch is None or not watch.is_data:
+            yield from self.frames.follow(at, framer, watch)
+        if watch is not None and watch.is_data:
             body.data = True
             return None
-        end, fault = self._frame_end(at, framer)
+        end, fault = self.frames.end(at, framer)
         if fault is not None:
             return Item(at, end, fault=fault)
         try:
-            value, repairs = self._lenient(at, end)
+            value, repairs = self.frames.decode(at, end)
         except (MalformedError, DuplicateKeyError) as error:
-            return Item(at, end, fault=self._malformed(error, at, end))
+            return Item(at, end, fault=self.frames.malformed(error, at, end))
         return self._decoded(value, at, end, repairs, body, enveloped=enveloped)
-
-    def _lenient(self, start: int, end: int) -> tuple[Any, tuple[str, ...]]:
-        """Strict, then with raw control characters, then with every other repair."""
-        buf = self.source.buf
-        for control in (False, True):
-            try:
-                value, stop = decode_at(buf, start, control_characters=control)
-            except DuplicateKeyError:
-                raise
-            except ValueError:
-                continue
-            if stop == end:
-                return value, ("control_characters",) if control else ()
-        return read_value(buf, start, end)
 
     def _decoded(
         self,
@@ -240,21 +181,18 @@ class BodyReader:
                 return None
             message = "the object has no name of a tool beside its arguments"
             return Item(start, end, fault=Fault("invalid_json", message))
-        span = self._span(start, end)
-        calls = [
-            replace(call, span=span, repairs=(*repairs, *call.repairs), dialect="json")
-            for call in found
-        ]
+        span = self.frames.span(start, end)
+        calls = [replace(c, span=span, repairs=(*repairs, *c.repairs)) for c in found]
         return Item(start, end, calls)
 
     def foretell(self, head: str) -> tuple[bool, bool]:
-        """Whether a beginning is known to be data, and whether it is worth asking again."""
+        """Whether the beginning of an object is known to be data, and whether to ask again."""
         first = _FIRST_KEY.match(head)
         if first is not None and is_data({first.group(2): None}, self.catalogue):
             return True, False
-        try:
-            import jiter
+        import jiter
 
+        try:
             value = jiter.from_json(head.encode("utf-8", "replace"), partial_mode=True)
         except ValueError:
             return False, not head[1:].strip()
@@ -266,217 +204,55 @@ class BodyReader:
         )
         return is_data(value, self.catalogue), not named
 
-    # -- named calls
+    # -- lists of texts and pairs
 
-    def _whole_name(self, at: int) -> Generator[Waiter | None, None, tuple[str, int] | None]:
-        """The name at ``at`` and the index behind it, once it cannot grow any more."""
-        for name in self.spaced_names:
-            if self.source.buf.startswith(name, at):
-                return name, at + len(name)
-        match = NAME.match(self.source.buf, at)
-        while match and match.end() == len(self.source.buf) and not self.source.final:
-            yield None
-            match = NAME.match(self.source.buf, at)
-        return (match.group(1), match.end()) if match else None
-
-    def named(
-        self, at: int, *, enveloped: bool, known: bool = False
-    ) -> Generator[Waiter | None, None, Item | None]:
-        """Read ``name(…)`` or ``name{…}``; ``None`` if it is neither.
-
-        Without an envelope the name has to be declared, unless ``known`` calls stand beside it.
-        """
-        found = yield from self._whole_name(at)
-        if found is None:
-            return None
-        name, behind = found
-        if not (enveloped or known) and self.catalogue.resolve(name) is None:
-            return None
-        match = _BETWEEN_NAME_AND_ARGUMENTS.match(self.source.buf, behind)
-        while match and match.end() == len(self.source.buf) and not self.source.final:
-            yield None
-            match = _BETWEEN_NAME_AND_ARGUMENTS.match(self.source.buf, behind)
-        opener = match.end() if match else behind
-        char = self.source.buf[opener : opener + 1]
-        if char == "(":
-            return (yield from self._python_call(at, name, opener))
-        if char == "{" and self.catalogue.resolve(name) is not None:
-            return (yield from self._name_then_object(at, name, opener))
-        return None
-
-    def _python_call(self, at: int, name: str, opener: int) -> Generator[Waiter | None, None, Item]:
-        framer = Framer(self.limits.max_depth, comments=True)
-        yield from self._frame(opener, framer)
-        end, fault = self._frame_end(opener, framer, name=name)
-        if fault is not None:
-            return Item(at, end, fault=fault)
-        try:
-            arguments, repairs = read_arguments(self.source.buf, opener, end)
-        except (MalformedError, DuplicateKeyError) as error:
-            return Item(at, end, fault=self._malformed(error, at, end, name=name))
-        call = RawCall(
-            name,
-            arguments.keywords,
-            arguments.positional,
-            dialect="pythonic",
-            span=self._span(at, end),
-            repairs=repairs,
-        )
-        return Item(at, end, [call])
-
-    def _name_then_object(
-        self, at: int, name: str, opener: int
-    ) -> Generator[Waiter | None, None, Item]:
-        framer = Framer(self.limits.max_depth)
-        yield from self._frame(opener, framer)
-        end, fault = self._frame_end(opener, framer, name=name)
-        if fault is not None:
-            return Item(at, end, fault=fault)
-        try:
-            value, repairs = self._lenient(opener, end)
-        except (MalformedError, DuplicateKeyError) as error:
-            return Item(at, end, fault=self._malformed(error, at, end, name=name))
-        span = self._span(at, end)
-        return Item(
-            at, end, [RawCall(name, value, dialect="name_json", span=span, repairs=repairs)]
-        )
-
-    def _tuple_or_text(
+    def _texts_and_pairs(
         self, at: int, body: Body, *, enveloped: bool
     ) -> Generator[Waiter | None, None, Item | None]:
-        """Members of a list that are pairs, ``('name', {…})``, or calls written as strings."""
+        """The rest of a list of pairs, ``('name', {…})``, or of calls written as strings."""
         framer = Framer(self.limits.max_depth)
-        yield from self._frame_list(at, framer)
-        end, fault = self._frame_end(at - 1, framer)
-        if fault is not None:
-            if enveloped:
-                return Item(at, end, fault=fault)
+        framer.feed("[")
+        yield from self.frames.follow(at, framer)
+        end, fault = self.frames.end(at - 1, framer)
+        found: list[RawCall] | None = None
+        repairs: tuple[str, ...] = ()
+        if fault is None:
+            try:
+                listed = "[" + self.source.buf[at:end]
+                value, repairs = read_value(listed, 0, len(listed))
+            except (MalformedError, DuplicateKeyError) as error:
+                fault = self.frames.malformed(error, at, end)
+            else:
+                found = calls_in(value, self.catalogue, enveloped=enveloped) or self._texts(value)
+        if found is None and not enveloped:
             body.data = True
             return None
-        try:
-            value, repairs = read_value("[" + self.source.buf[at:end], 0, end - at + 1)
-        except (MalformedError, DuplicateKeyError) as error:
-            if enveloped:
-                return Item(at, end, fault=self._malformed(error, at, end))
-            body.data = True
-            return None
-        found = calls_in(value, self.catalogue, enveloped=enveloped) or self._texts(value)
         if found is None:
-            if enveloped:
-                return Item(at, end, fault=Fault("invalid_json", "the list holds no call"))
-            body.data = True
-            return None
-        span = self._span(at, end)
+            fault = fault or Fault("invalid_json", "the list holds no call")
+            return Item(at, end, fault=fault)
+        span = self.frames.span(at, end)
         calls = [replace(c, span=span, repairs=(*repairs, *c.repairs)) for c in found]
         return Item(at, end - 1, calls)
 
-    def _frame_list(self, at: int, framer: Framer) -> Generator[Waiter | None, None, None]:
-        framer.feed("[")
-        settled = framer.feed(self.source.buf, at)
-        while not settled and not self.source.final:
-            yield framer
-            settled = framer.end is not None or bool(framer.fault)
-
     def _texts(self, value: Any) -> list[RawCall] | None:
         """``['get_weather(city="Rome")']``: each string is one call."""
-        if not isinstance(value, list) or not value:
+        calls = [self._text(text) for text in value] if isinstance(value, list) else []
+        return [call for call in calls if call] if calls and all(calls) else None
+
+    def _text(self, text: Any) -> RawCall | None:
+        match = NAME.match(text) if isinstance(text, str) else None
+        if match is None or text[match.end() : match.end() + 1] != "(":
             return None
-        calls: list[RawCall] = []
-        for text in value:
-            match = NAME.match(text) if isinstance(text, str) else None
-            if match is None or text[match.end() : match.end() + 1] != "(":
-                return None
-            if self.catalogue.resolve(match.group(1)) is None:
-                return None
-            try:
-                arguments, repairs = read_arguments(text, match.end(), len(text))
-            except (MalformedError, DuplicateKeyError):
-                return None
-            calls.append(
-                RawCall(
-                    match.group(1),
-                    arguments.keywords,
-                    arguments.positional,
-                    dialect="pythonic",
-                    repairs=("call_in_string", *repairs),
-                )
-            )
-        return calls
-
-    # -- frames
-
-    def _frame(
-        self, at: int, framer: Framer, waiter: _Watch | None = None
-    ) -> Generator[Waiter | None, None, None]:
-        """Let the framer run from ``at`` until it has settled or the text is over."""
-        settled = framer.feed(self.source.buf, at)
-        while not settled and not self.source.final:
-            if waiter is not None and waiter.is_data:
-                return
-            yield waiter or framer
-            settled = framer.end is not None or bool(framer.fault)
-
-    def _frame_end(self, at: int, framer: Framer, *, name: str = "") -> tuple[int, Fault | None]:
-        """Index behind the frame, or where to go on and what is wrong with it."""
-        buf = self.source.buf
-        if framer.end is not None:
-            return at + framer.end, None
-        if framer.fault == "too_deep":
-            line = buf.find("\n", at + framer.fault_at)
-            message = f"nested deeper than {self.limits.max_depth} levels"
-            return (line if line >= 0 else len(buf)), Fault("invalid_json", message, name)
-        if framer.fault == "markup":
-            end = at + len(buf[at : at + framer.fault_at].rstrip())
-            return end, None
-        end = len(buf.rstrip())
-        name = name or self._stated_name(at, end)
-        if framer.open_string:
-            cut = self._closer_inside(at)
-            if cut is not None:
-                return cut, Fault("invalid_json", "a string is never closed", name)
-            return len(buf), truncated(name)
-        last = buf[end - 1 : end]
-        if (last in ",:=(" or last.isalnum() or last in "_.") and end == len(buf):
-            return len(buf), truncated(name)
-        if last in ",:=":
-            return len(buf), truncated(name)
-        return end, None
-
-    def _closer_inside(self, at: int) -> int | None:
-        """Where a close marker stands inside a string that is never closed: the string is wrong."""
-        for marker in markers.table().values():
-            if marker.role == "close":
-                cut = self.source.buf.find(marker.text, at)
-                if cut >= 0:
-                    return cut
-        return None
-
-    def _stated_name(self, start: int, end: int) -> str:
-        """The declared name that an undecodable object states near its beginning, if any."""
-        for match in _STATED_NAME.finditer(self.source.buf, start, min(end, start + 2048)):
-            if self.catalogue.resolve(match.group(1)) is not None:
-                return match.group(1)
-        return ""
-
-    def _malformed(self, error: ValueError, start: int, end: int, *, name: str = "") -> Fault:
-        name = name or self._stated_name(start, end)
-        if isinstance(error, DuplicateKeyError):
-            return Fault("invalid_json", f"the key {str(error)!r} stands twice in one object", name)
-        assert isinstance(error, MalformedError)  # noqa: S101 -- narrows for the type checker
-        where = f" at `{error.key}`" if error.key else ""
-        if error.truncated and end >= len(self.source.buf.rstrip()):
-            return truncated(name)
-        snippet = self.source.buf[max(start, error.offset - 20) : error.offset + 20].strip()
-        if error.expression:
-            message = f"{error}{where}; only literal values are read, nothing is evaluated"
-            return Fault("invalid_arguments", message, name)
-        hint = " (quotes inside a string need a backslash)" if '"' in snippet else ""
-        return Fault("invalid_json", f"{error}{where}, near {snippet!r}{hint}", name)
-
-    def _span(self, start: int, end: int) -> Span:
-        return Span(self.source.base + start, self.source.base + end)
-
-
-def truncated(name: str) -> Fault:
-    """The fault of a call that stops before its end."""
-    return Fault("truncated", "the call was cut off before it was complete", name)
+        if self.catalogue.resolve(match.group(1)) is None:
+            return None
+        try:
+            arguments, repairs = read_arguments(text, match.end(), len(text))
+        except (MalformedError, DuplicateKeyError):
+            return None
+        return RawCall(
+            match.group(1),
+            arguments.keywords,
+            arguments.positional,
+            dialect="pythonic",
+            repairs=("call_in_string", *repairs),
+        )

@@ -17,6 +17,7 @@ mended has a name in ``repairs``:
 ``lone_backslashes``    a string with an escape that does not exist: all its letter escapes are literal
 ``escaped_apostrophes`` ``\\'`` inside a double-quoted string
 ``colon_arguments``     ``f(city: "Oslo")``
+``unquoted_text``       ``f(city=New York)``: plain words, never what could be a variable or an expression
 
 What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened under.
 """
@@ -70,6 +71,13 @@ _LITERALS = {
     "true": "true", "false": "false", "null": "null",
     "True": "true", "False": "false", "None": "null",
 }  # fmt: skip
+# Words that stand for a type or for a value to come, not for a value.
+_TYPE_WORDS = frozenset(
+    ("string", "str", "int", "integer", "number", "float", "bool", "boolean", "list", "array", "dict",
+     "object", "any", "value", "undefined", "nan", "infinity")
+)  # fmt: skip
+_PLAIN_WORDS = re.compile(r"[^\W_](?:[\w \-&/.’]*[^\W_.])?\.?")
+_VARIABLE = re.compile(r"\w*_\w*|[\w]+(?:\.[\w]+)+|\w")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -157,6 +165,7 @@ class _Writer:
 
     def __init__(self, text: str, start: int, end: int, *, python: bool) -> None:
         self.python = python
+        self.source = text
         self.repairs: dict[str, None] = {}
         self.out: list[str] = []
         self.key = ""
@@ -393,11 +402,39 @@ class _Writer:
                 self.at += 1
             else:
                 self._key()
-            if follower.kind == ":":
-                self._repair("colon_arguments")
             keywords.append(":")
             self.at += 1
+            if follower.kind == ":":
+                self._repair("colon_arguments")
+            elif self._unquoted_text():
+                return
         self.value()
+
+    def _unquoted_text(self) -> bool:
+        """Write plain words up to the next comma as a string, if they can be nothing else."""
+        first = self.tokens[self.at]
+        if first.kind not in ("name", "num") or first.text in _LITERALS:
+            return False
+        last = self.at
+        while self.tokens[last].kind not in (",", ")", "end"):
+            if self.tokens[last].kind not in ("name", "num", "other"):
+                return False
+            last += 1
+        if self.tokens[last].kind == "end" or (first.kind == "num" and last == self.at + 1):
+            return False
+        words = self.source[first.start : self.tokens[last].start].strip()
+        single = words.casefold()
+        if (
+            not _PLAIN_WORDS.fullmatch(words)
+            or _VARIABLE.fullmatch(words)
+            or single in _TYPE_WORDS
+            or single == self.key.casefold()
+        ):
+            return False
+        self._repair("unquoted_text")
+        self.out.append(json.dumps(words, ensure_ascii=False))
+        self.at = last
+        return True
 
     # -- strings
 

@@ -34,7 +34,7 @@ from fallback.parsing.events import (
     ReasoningDelta,
     TextDelta,
 )
-from fallback.parsing.items import Body, Fault, Item
+from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
 from fallback.validation import validate

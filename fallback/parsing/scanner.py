@@ -22,9 +22,13 @@ from fallback.dialects import markers
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES, Marker
 from fallback.limits import Limits
 from fallback.messages import SegmentKind
+from fallback.dialects.tags import OPENERS, OPENERS_BEGIN
+from fallback.parsing.channels import Channels
 from fallback.parsing.fences import FENCE_INFO, RUN, Fences
 from fallback.parsing.framing import Framer
-from fallback.parsing.items import NAME, Body, BodyReader, Fault, Item, truncated
+from fallback.parsing.bodies import Body, Fault, Item, truncated
+from fallback.parsing.items import BodyReader
+from fallback.parsing.named import BETWEEN, NAME
 from fallback.parsing.source import END_ARRIVES, AnyOf, Reader, Source, Waiter
 
 Steps = Generator[Waiter | None, None, None]
@@ -38,9 +42,21 @@ _NEXT_TURN = re.compile(
 _TRIGGERS = "<[{(`~"
 _LINE_START_ONLY = "{(~"
 _LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
+_MARKER_STARTS = frozenset(text[0] for text in markers.table())
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
-_HELD_WORD = re.compile(r"[ \t]*[\"'`]?[^\W\d][\w.\-/\\:]*[\"'`]?[ \t]*")
+# A name with the separators of Kimi's and Gemma's forms, whose special tokens were stripped.
+_NAME_BEFORE = re.compile(rf"(?:call\s*:\s*)?{NAME.pattern}(?:{BETWEEN.pattern})")
+_HEADER_BEFORE = re.compile(r"\bto=[\w.\-]+\s*(?:\w+\s*)?$")
+_HELD_WORD = re.compile(
+    r"[ \t]*[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)[\"'`]?[ \t]*(?:<[^<>\n]{0,40}>?)?[ \t]*"
+    r"|(?:assistant)?(?:commentary|analysis)?\s*(?:to=[\w.\-]*\s*\w*\s*)?"
+)
 _HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
+
+
+def _nothing() -> Generator[Waiter | None, None, None]:
+    return None
+    yield
 
 
 class Sink(Protocol):
@@ -83,6 +99,7 @@ class Scanner:
         self.source, self.catalogue, self.sink = source, catalogue, sink
         self.reader = BodyReader(source, catalogue, limits)
         self.fences = Fences(self)
+        self.channels = Channels(self)
         self.pos = 0  # everything before it is accounted for
         self.look = 0  # everything before it has been searched for triggers
         self.head = ""  # the part of the current line that lies before the buffer, cut
@@ -90,6 +107,7 @@ class Scanner:
         self.called = False  # whether any body of calls has been seen
         self.closed_call = False  # whether nothing but space has followed the last one
         self.found: dict[str, int] = {}
+        self.size = 0  # length of the buffer that ``found`` speaks of
         self.words = tuple(sorted(name.casefold() for name in (*catalogue.names, "functools")))
         self.start = self._reply(reasoning_open=reasoning_open)
 
@@ -98,7 +116,7 @@ class Scanner:
     def _reply(self, *, reasoning_open: bool) -> Reader:
         source = self.source
         if reasoning_open:
-            yield from self._reasoning(0, _ALL_REASONING_CLOSERS)
+            yield from self.reasoning(_ALL_REASONING_CLOSERS)
         while True:
             hit, char = self._next_trigger()
             if hit >= 0:
@@ -115,6 +133,9 @@ class Scanner:
         """The next trigger character at or behind ``look``; remembers where the others are."""
         buf, look, found = self.source.buf, self.look, self.found
         best, which = len(buf), ""
+        if self.size != best:
+            found.clear()
+            self.size = best
         for char in _TRIGGERS:
             at = found.get(char, -2)
             if at != -1 and at < look:
@@ -185,7 +206,7 @@ class Scanner:
         if line == self.pos and self.head.strip():
             return len(buf)
         match = _HELD_WORD.fullmatch(buf, line)
-        if match and self._may_be_name(match.group().strip(" \t\"'`")):
+        if match and (not match.group(1) or self._may_be_name(match.group(1))):
             return line
         named = _HELD_NAME.search(buf, max(self.pos, len(buf) - _LOOK_BACK))
         if named and self.catalogue.resolve(named.group(1)) is not None:
@@ -232,7 +253,7 @@ class Scanner:
         self.look = line if line >= 0 else len(source.buf)
         self.sink.quoted("block_quote", source.buf[hit : self.look], source.base + hit)
 
-    def _pass_over(self, hit: int, char: str) -> None:
+    def pass_over(self, hit: int, char: str) -> None:
         """Not here. What counts only at the start of a line need not be looked for before the next."""
         self.look = hit + 1
         if char in _LINE_START_ONLY:
@@ -241,12 +262,15 @@ class Scanner:
 
     def _brace(self, hit: int, before: str) -> Steps:
         if before.strip():
-            name = NAME.fullmatch(before.strip())
+            name = _NAME_BEFORE.fullmatch(before.strip())
             start = hit - len(before.lstrip())
+            if name is None and _HEADER_BEFORE.search(before):
+                yield from self.channels.bare_header(start, hit, before)
+                return
             if name and start >= self.pos and self.catalogue.resolve(name.group(1)) is not None:
                 yield from self._bare(start, hit)
             else:
-                self._pass_over(hit, "{")
+                self.pass_over(hit, "{")
             return
         start = hit
         pending = self.source.buf[self.pos : hit]
@@ -262,7 +286,7 @@ class Scanner:
         name = NAME.fullmatch(written)
         declared = written if written in self.catalogue else name and name.group(1)
         if not declared or self.catalogue.resolve(declared) is None or hit - len(before) < self.pos:
-            self._pass_over(hit, "(")
+            self.pass_over(hit, "(")
             return
         yield from self._bare(hit - len(before.lstrip()), hit)
 
@@ -274,6 +298,8 @@ class Scanner:
         match = markers.pattern().match(buf, start)
         if match is None:
             start = hit
+            if char == "<" and (yield from self._tagged(hit)):
+                return
             if not source.final and buf[start : start + 40] in markers.prefixes():
                 yield None
                 return  # the trigger is found again in the longer buffer
@@ -288,10 +314,12 @@ class Scanner:
     def _marked(self, hit: int, behind: int, marker: Marker, before: str) -> Steps:
         if marker.role == "call":
             yield from self.envelope(hit, behind, marker, at_line_start=not before.strip())
+        elif marker.role == "channel":
+            yield from self.channels.header(hit, behind)
         elif marker.role == "reasoning":
             self.text(hit)
             self.segment("markup", hit, behind)
-            yield from self._reasoning(behind, marker.closers)
+            yield from self.reasoning(marker.closers)
         elif marker.role == "result":
             if self.called:
                 yield from self.drop(hit)
@@ -305,7 +333,9 @@ class Scanner:
                 self.look = behind
         else:
             solid = yield from self.source.solid(behind)
-            if solid == len(self.source.buf) or self.called:
+            follower = yield from self.marker_at(solid)
+            channel = follower is not None and follower.role in ("channel", "end")
+            if solid == len(self.source.buf) or self.called or channel:
                 self.text(hit)
                 self.segment("markup", hit, behind)
             elif _NEXT_TURN.match(self.source.buf, solid):
@@ -321,23 +351,52 @@ class Scanner:
             yield END_ARRIVES
         self.segment("dropped", hit, len(self.source.buf))
 
+    def marker_at(self, at: int) -> Generator[Waiter | None, None, Marker | None]:
+        """The marker at an index, once it is whole."""
+        source = self.source
+        while True:
+            match = markers.pattern().match(source.buf, at)
+            if match:
+                return markers.table()[match.group()]
+            head = source.buf[at : at + 40]
+            if source.final or (head and head not in markers.prefixes()):
+                return None
+            yield None
+
+    def _tagged(self, hit: int) -> Generator[Waiter | None, None, bool]:
+        """``<function=name>`` whose envelope was left out: its own tags are envelope enough."""
+        source = self.source
+        while not source.final and OPENERS_BEGIN.fullmatch(source.buf, hit):
+            yield None
+        if not OPENERS.match(source.buf, hit):
+            return False
+        body = yield from self.reader.body(hit, enveloped=True)
+        declared = [c for c in body.calls if self.catalogue.resolve(c.name) is not None]
+        cut = any(i.fault is not None and self.catalogue.resolve(i.fault.name) for i in body.items)
+        if not declared and not cut:
+            self.look = hit + 1
+            return True
+        end = yield from self.behind_body(body.end)
+        self.accept(hit, body, end, "", closed=source.buf[body.end - 1 : body.end] == ">")
+        return True
+
     # -- reasoning
 
-    def _reasoning(self, at: int, closers: tuple[str, ...]) -> Steps:
-        """Pass everything up to a closer on as thinking, as it arrives."""
+    def reasoning(self, closers: tuple[str, ...], *, keep: str = "") -> Steps:
+        """Pass everything up to a closer on as thinking, as it arrives; ``keep`` closes and stays."""
         source = self.source
         pattern = re.compile("|".join(re.escape(closer) for closer in closers))
-        longest = max(map(len, closers)) - 1
         while True:
             match = pattern.search(source.buf, self.pos)
             end = match.start() if match else len(source.buf)
             if match is None and not source.final:
-                end = self._partial(closers, longest)
+                end = self._partial(closers)
             if end > self.pos:
                 self.sink.reasoning(source.buf[self.pos : end], source.base + self.pos)
                 self._advance(end)
             if match:
-                self.segment("markup", match.start(), match.end())
+                if match.group() != keep:
+                    self.segment("markup", match.start(), match.end())
                 self.head = ""  # what follows begins the answer
                 return
             if source.final:
@@ -345,9 +404,10 @@ class Scanner:
             self.forget()
             yield None
 
-    def _partial(self, closers: tuple[str, ...], longest: int) -> int:
+    def _partial(self, closers: tuple[str, ...]) -> int:
         """Where a suffix begins that may still become a closer."""
         buf = self.source.buf
+        longest = max(map(len, closers)) - 1
         for at in range(max(self.pos, len(buf) - longest), len(buf)):
             tail = buf[at:]
             if any(closer.startswith(tail) for closer in closers):
@@ -369,8 +429,8 @@ class Scanner:
                 ticks = run
                 _, at = yield from self.fences.info(at + run)
                 at = yield from source.solid(at)
-        nested = markers.pattern().match(source.buf, at)
-        if nested and markers.table()[nested.group()].role == "call":
+        nested = yield from self.marker_at(at)
+        if nested is not None and nested.role == "call":
             # <tool_calls><tool_call>: the inner one opens the body.
             self.text(hit)
             self.segment("markup", hit, at)
@@ -397,18 +457,10 @@ class Scanner:
                     at, ticks = solid + run, 0
                     continue
                 return at
-            match = markers.pattern().match(source.buf, solid)
-            while (
-                match is None
-                and char in ("<", "[")
-                and not source.final
-                and source.buf[solid : solid + 40] in markers.prefixes()
-            ):
-                yield None
-                match = markers.pattern().match(source.buf, solid)
-            if match is None or markers.table()[match.group()].role not in ("close", "end"):
+            marker = yield from self.marker_at(solid) if char in _MARKER_STARTS else _nothing()
+            if marker is None or marker.role not in ("close", "end"):
                 return at
-            at = match.end()
+            at = solid + len(marker.text)
 
     def _empty_envelope(
         self, hit: int, behind: int, marker: Marker, *, at_line_start: bool
@@ -465,7 +517,7 @@ class Scanner:
         if body.data:
             yield from self._data(start)
         elif not body.items:
-            self._pass_over(hit, self.source.buf[hit])
+            self.pass_over(hit, self.source.buf[hit])
         else:
             end = yield from self.behind_body(body.end)
             yield from self.settle(start, body, body.end, end)

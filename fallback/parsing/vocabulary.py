@@ -14,7 +14,7 @@ from fallback.parsing.rawcall import RawCall
 
 NAME_KEYS = (
     "name", "tool", "tool_name", "function", "function_name", "func", "action", "api",
-    "recipient_name", "call",
+    "recipient_name", "call", "tool_call", "function_call",
 )  # fmt: skip
 ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs",

@@ -1,0 +1,69 @@
+"""How the dialects that write arguments as tags spell them.
+
+One record per spelling. All of them have the same shape: something that opens the call and names the
+tool, pairs of a key and a raw text value, and closers that models now and then forget.
+Sources: the chat templates of Qwen3-Coder, Seed-OSS, MiniMax-M2, MiniCPM5, DeepSeek V3.2 (DSML), GLM-4.5 and
+its relatives, and the Anthropic-style prompts that open models imitate.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# A namespace in front of a tag's name: ``minimax:``, ``antml:`` and DeepSeek's ``｜DSML｜``.
+_SPACE = r"(?:[｜|]{1,2}\s*[DG][SC]ML\s*[｜|]{1,2}\s*|[\w.\-]{1,16}:)?\s*"
+
+
+@dataclass(frozen=True, slots=True)
+class TagSpelling:
+    """The expressions of one spelling; each is anchored where it is tried.
+
+    Attributes:
+        opener: opens a call; group ``name`` is the tool. ``None`` where the name stands alone in front.
+        key: opens a pair; group ``key`` is the parameter, ``type`` (optional) says ``false`` where the
+            value is JSON whatever the schema says.
+        value_end: closes a value.
+        closer: closes a call. ``None`` where only the envelope's marker does.
+    """
+
+    dialect: str
+    opener: re.Pattern[str] | None
+    key: re.Pattern[str]
+    value_end: re.Pattern[str]
+    closer: re.Pattern[str] | None
+
+
+XML = TagSpelling(
+    dialect="xml",
+    opener=re.compile(
+        rf"""<\s*{_SPACE}(?:function|invoke)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<name>[^"'<>\s=]{{1,128}})["']?\s*>?"""
+    ),
+    key=re.compile(
+        rf"""<\s*{_SPACE}(?:parameter|param)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<key>[^"'<>=]{{1,128}}?)["']?\s*"""
+        r"""(?:string\s*=\s*["'](?P<type>true|false)["']\s*)?(?:type\s*=\s*["']\w*["']\s*)?>"""
+    ),
+    value_end=re.compile(rf"<\s*/\s*{_SPACE}(?:parameter|param)\s*>"),
+    closer=re.compile(rf"<\s*/\s*{_SPACE}(?:function|invoke)\s*>"),
+)
+
+_KEY = r"(?:longcat_|ifm\|)?arg_key(?::\w+)?"
+_VALUE = r"(?:longcat_|ifm\|)?arg_value(?::\w+)?"
+KEY_VALUE = TagSpelling(
+    dialect="glm",
+    opener=None,
+    key=re.compile(
+        rf"(?:</{_VALUE}>\s*)?<{_KEY}>\s*(?P<key>[^<>]{{1,128}}?)\s*(?:</{_KEY}>\s*)?"
+        rf"(?:<ifm\|arg_type>[^<]*</ifm\|arg_type>\s*)?(?:<{_VALUE}>|(?<=>)(?=[^<\s]))(?P<type>)?"
+    ),
+    value_end=re.compile(rf"</{_VALUE}>"),
+    closer=None,
+)
+
+OPENERS = re.compile(rf"<\s*{_SPACE}(?:function|invoke)\s*(?:=|\s?name\s*=)")
+"""Begins a call that is written as tags, with or without an envelope around it."""
+
+OPENERS_BEGIN = re.compile(
+    r"<[\s｜|]*(?:[DG](?:[SC](?:M(?:L[｜|]*)?)?)?)?\s*[\w.\-]{0,16}:?\s?[a-z]*\s?"
+)
+"""What may still become one of these, as far as it can be told from the characters alone."""

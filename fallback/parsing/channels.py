@@ -1,0 +1,84 @@
+"""Harmony, the message format of gpt-oss: headers with a channel and a recipient.
+
+``<|channel|>analysis<|message|>`` opens thinking, ``final`` and ``commentary`` open text, and a header with a
+recipient, ``to=functions.get_weather``, opens a call whose arguments follow as JSON. Source: OpenAI's description
+of the harmony response format, and the chat template of gpt-oss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from fallback.parsing.bodies import Body, Fault, Item
+from fallback.parsing.source import AnyOf, Waiter
+
+if TYPE_CHECKING:
+    from fallback.parsing.scanner import Scanner, Steps
+
+_MESSAGE = "<|message|>"
+_LONGEST_HEADER = 300
+_RECIPIENT = re.compile(r"\bto=\s*([\w.\-]+)")
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
+_CLOSERS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>")
+
+
+class Channels:
+    """The scanner's reader of Harmony headers."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner, self.source = scanner, scanner.source
+
+    def header(self, hit: int, behind: int) -> Steps:
+        """A header from its first token on: up to ``<|message|>``, and what that opens."""
+        scanner, source = self.scanner, self.source
+        while (end := source.buf.find(_MESSAGE, behind, hit + _LONGEST_HEADER)) < 0:
+            if source.final or len(source.buf) - hit >= _LONGEST_HEADER:
+                scanner.look = behind
+                return
+            yield AnyOf(">")
+        header = source.buf[hit:end]
+        body_at = end + len(_MESSAGE)
+        recipient = _RECIPIENT.search(header)
+        if recipient:
+            yield from self._call(hit, body_at, recipient.group(1))
+            return
+        scanner.text(hit)
+        scanner.segment("markup", hit, body_at)
+        scanner.head = ""
+        channel = _CHANNEL.search(header)
+        if channel and channel.group(1) == "analysis":
+            yield from scanner.reasoning(_CLOSERS, keep="<|start|>")
+
+    def bare_header(self, start: int, hit: int, before: str) -> Steps:
+        """The same header after a server has stripped its special tokens."""
+        recipient = _RECIPIENT.search(before)
+        name = recipient.group(1) if recipient else ""
+        if self.scanner.catalogue.resolve(name) is None or start < self.scanner.pos:
+            self.scanner.pass_over(hit, "{")
+            return
+        yield from self._call(start, hit, name)
+
+    def _call(self, hit: int, at: int, name: str) -> Steps:
+        scanner, source = self.scanner, self.source
+        at = yield from source.solid(at)
+        if source.buf.startswith("{", at):
+            item = yield from scanner.reader.names.name_then_object(hit, name, at)
+        else:
+            end = yield from self._end_of_message(at)
+            item = Item(
+                hit, end, fault=Fault("invalid_json", "its arguments are no JSON object", name)
+            )
+        body = Body([item], hit, item.end)
+        stop = yield from scanner.behind_body(body.end)
+        scanner.accept(hit, body, stop, "harmony", closed=stop > body.end)
+
+    def _end_of_message(self, at: int) -> Generator[Waiter | None, None, int]:
+        source = self.source
+        pattern = re.compile("|".join(map(re.escape, _CLOSERS)))
+        while not (match := pattern.search(source.buf, at)):
+            if source.final:
+                return len(source.buf)
+            yield AnyOf(">")
+        return match.start()

@@ -1,0 +1,132 @@
+"""From the place where a value begins to its decoded content, or to the fault that prevents it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+from fallback.catalogue import Catalogue
+from fallback.dialects import markers
+from fallback.limits import Limits
+from fallback.messages import Span
+from fallback.parsing.bodies import Fault, truncated
+from fallback.parsing.framing import Framer
+from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.source import Source, Waiter
+from fallback.parsing.strict import DuplicateKeyError, decode_at
+from fallback.parsing.vocabulary import NAME_KEYS
+
+_STATED_NAME = re.compile(
+    rf"""["'](?:{"|".join(NAME_KEYS)})["']\s*:\s*["']([^"'\n]{{1,128}})["']"""
+)
+_STATED_WITHIN = 2048  # characters of an undecodable object in which its name is looked for
+_SNIPPET = 20  # characters shown on either side of a fault
+
+
+class Frames:
+    """Frames values in a source and decodes them."""
+
+    def __init__(self, source: Source, catalogue: Catalogue, limits: Limits) -> None:
+        self.source, self.catalogue, self.limits = source, catalogue, limits
+
+    def follow(
+        self, at: int, framer: Framer, waiter: Waiter | None = None
+    ) -> Generator[Waiter | None, None, None]:
+        """Let the framer run from ``at`` until it has settled or the text is over.
+
+        A ``waiter`` that feeds the framer itself may end the run early by waking.
+        """
+        settled = framer.feed(self.source.buf, at)
+        while not settled and not self.source.final:
+            yield waiter or framer
+            settled = framer.end is not None or bool(framer.fault) or waiter is not None
+
+    def end(self, at: int, framer: Framer, *, name: str = "") -> tuple[int, Fault | None]:
+        """Index behind the frame, or where to go on and what is wrong with it."""
+        buf = self.source.buf
+        if framer.end is not None:
+            return at + framer.end, None
+        if framer.fault == "too_deep":
+            line = buf.find("\n", at + framer.fault_at)
+            message = f"nested deeper than {self.limits.max_depth} levels"
+            return (line if line >= 0 else len(buf)), Fault("invalid_json", message, name)
+        if framer.fault == "markup":
+            return at + len(buf[at : at + framer.fault_at].rstrip()), None
+        return self._unclosed(at, framer, name)
+
+    def _unclosed(self, at: int, framer: Framer, name: str) -> tuple[int, Fault | None]:
+        """The reply is over and the frame is open: cut off, badly quoted, or only not closed."""
+        buf = self.source.buf
+        end = len(buf.rstrip())
+        name = name or self.stated_name(at, end)
+        if framer.open_string:
+            cut = self._closer_inside(at)
+            if cut is not None:
+                return cut, Fault("invalid_json", "a string is never closed", name)
+            return len(buf), truncated(name)
+        last = buf[end - 1 : end]
+        # A number or a word at the very end may go on; behind a comma or colon something must.
+        may_go_on = end == len(buf) and (last.isalnum() or last in "_.(")
+        if may_go_on or last in ",:=" or self.source.cut_short:
+            return len(buf), truncated(name)
+        return end, None
+
+    def _closer_inside(self, at: int) -> int | None:
+        """Where a close marker stands inside a string that is never closed: the string is wrong."""
+        if self.source.cut_short:
+            return None
+        for match in markers.pattern().finditer(self.source.buf, at):
+            if markers.table()[match.group()].role == "close":
+                return match.start()
+        return None
+
+    def decode(self, start: int, end: int) -> tuple[Any, tuple[str, ...]]:
+        """Strict, then with raw control characters, then with every other repair.
+
+        Raises:
+            MalformedError: it cannot be read without guessing.
+            DuplicateKeyError: an object names a key twice.
+        """
+        buf = self.source.buf
+        for control in (False, True):
+            try:
+                value, stop = decode_at(buf, start, control_characters=control)
+            except DuplicateKeyError:
+                raise
+            except ValueError:
+                continue
+            if stop == end:
+                return value, ("control_characters",) if control else ()
+        return read_value(buf, start, end)
+
+    def stated_name(self, start: int, end: int) -> str:
+        """The declared name that an undecodable object states near its beginning, if any."""
+        for match in _STATED_NAME.finditer(
+            self.source.buf, start, min(end, start + _STATED_WITHIN)
+        ):
+            if self.catalogue.resolve(match.group(1)) is not None:
+                return match.group(1)
+        return ""
+
+    def malformed(self, error: ValueError, start: int, end: int, *, name: str = "") -> Fault:
+        """The fault that a decoder's error is, in words that a model can act on."""
+        name = name or self.stated_name(start, end)
+        if isinstance(error, DuplicateKeyError):
+            return Fault("invalid_json", f"the key {str(error)!r} stands twice in one object", name)
+        if not isinstance(error, MalformedError):
+            return Fault("invalid_json", str(error), name)
+        where = f" at `{error.key}`" if error.key else ""
+        if error.truncated and end >= len(self.source.buf.rstrip()):
+            return truncated(name)
+        around = slice(max(start, error.offset - _SNIPPET), error.offset + _SNIPPET)
+        snippet = self.source.buf[around].strip()
+        if error.expression:
+            message = f"{error}{where}; only literal values are read, nothing is evaluated"
+            return Fault("invalid_arguments", message, name)
+        hint = " (quotes inside a string need a backslash)" if '"' in snippet else ""
+        return Fault("invalid_json", f"{error}{where}, near {snippet!r}{hint}", name)
+
+    def span(self, start: int, end: int) -> Span:
+        """The same range, counted from the beginning of the reply."""
+        return Span(self.source.base + start, self.source.base + end)

@@ -1,0 +1,170 @@
+"""Calls whose arguments are written as tags around raw text.
+
+Raw text cannot say where it ends, so a close tag inside a value is ambiguous by construction. The rule: a
+value ends at the first close tag behind which the call goes on or ends, that is, where the next pair, the
+end of the call, a marker or the end of the reply follows. A pair that opens inside a value ends it only
+where the value's own close tag was forgotten: the key has to be one that is declared and not given yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from fallback.catalogue import Catalogue
+from fallback.dialects import markers
+from fallback.dialects.tags import OPENERS, XML, TagSpelling
+from fallback.parsing.source import AnyOf, Source, Waiter
+from fallback.parsing.strict import decode_at
+
+_TAG_ARRIVES = AnyOf(">")
+
+
+class TagReader:
+    """Reads the pairs of one call from a source."""
+
+    def __init__(self, source: Source, catalogue: Catalogue) -> None:
+        self.source, self.catalogue = source, catalogue
+
+    def opener(self, at: int) -> Generator[Waiter | None, None, tuple[str, int] | None]:
+        """The tool's name and the index behind the tag, if a call is opened at ``at``."""
+        source = self.source
+        assert XML.opener is not None  # noqa: S101 -- narrows for the type checker
+        while True:
+            match = XML.opener.match(source.buf, at)
+            if match and (match.group().endswith(">") or match.end() < len(source.buf)):
+                return match.group("name"), match.end()
+            if source.final or len(source.buf) - at > 300 or "\n" in source.buf[at:]:
+                return (match.group("name"), match.end()) if match else None
+            yield _TAG_ARRIVES
+
+    def pairs(
+        self, name: str, at: int, spelling: TagSpelling
+    ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int, str]]:
+        """The pairs from ``at`` on, where they end, and ``""`` or how they are at fault.
+
+        The faults are ``truncated`` and ``duplicate``. Values are texts, to be coerced by the schema,
+        save those that say themselves that they are JSON.
+        """
+        source = self.source
+        tool = self.catalogue.resolve(name)
+        declared = frozenset(tool.parameters.get("properties") or ()) if tool else frozenset()
+        given: dict[str, Any] = {}
+        while True:
+            at = yield from source.solid(at)
+            yield from self.whole_tag(at)
+            key = spelling.key.match(source.buf, at)
+            if key is None:
+                stray = spelling.value_end.match(source.buf, at)
+                if stray:
+                    at = stray.end()
+                    continue
+                closer = spelling.closer.match(source.buf, at) if spelling.closer else None
+                return given, closer.end() if closer else at, ""
+            left = declared - given.keys() - {key.group("key")}
+            end, behind = yield from self._value(key.end(), spelling, left)
+            if end < 0:
+                return given, len(source.buf), "truncated"
+            if key.group("key") in given:
+                return given, behind, "duplicate"
+            given[key.group("key")] = _read(source.buf[key.end() : end], key.group("type"))
+            at = behind
+
+    def whole_tag(self, at: int) -> Generator[Waiter | None, None, None]:
+        source = self.source
+        while (
+            not source.final
+            and source.buf.startswith("<", at)
+            and ">" not in source.buf[at : at + 300]
+            and len(source.buf) - at < 300
+        ):
+            yield _TAG_ARRIVES
+        while (
+            not source.final
+            and source.buf[at : at + 1] == "<"
+            and (source.buf.startswith("<arg_key", at) or source.buf.startswith("<ifm|arg_key", at))
+            and source.buf.count(">", at, at + 400) < 3
+            and len(source.buf) - at < 400
+        ):
+            yield _TAG_ARRIVES
+
+    def _value(
+        self, start: int, spelling: TagSpelling, left: frozenset[str]
+    ) -> Generator[Waiter | None, None, tuple[int, int]]:
+        """Where the value ends and where to go on; a negative end says that it never does."""
+        source = self.source
+        search = start
+        while True:
+            bracket = source.buf.find("<", search)
+            if bracket < 0:
+                if source.final:
+                    return -1, len(source.buf)
+                search = len(source.buf)
+                yield AnyOf("<")
+                continue
+            yield from self.whole_tag(bracket)
+            ends = spelling.value_end.match(source.buf, bracket)
+            if ends:
+                if (yield from self._goes_on(ends.end(), spelling)):
+                    return bracket, ends.end()
+            elif self._forgotten(bracket, spelling, left) or (
+                spelling.closer
+                and (closer := spelling.closer.match(source.buf, bracket))
+                and (yield from self._call_ends(closer.end()))
+            ):
+                return bracket, bracket
+            search = bracket + 1
+
+    def _goes_on(self, at: int, spelling: TagSpelling) -> Generator[Waiter | None, None, bool]:
+        """Whether what follows a close tag shows that it closed the value."""
+        source = self.source
+        at = yield from source.solid(at)
+        yield from self.whole_tag(at)
+        buf = source.buf
+        if at == len(buf) or spelling.key.match(buf, at) or spelling.value_end.match(buf, at):
+            return True
+        if spelling.closer is None:
+            return markers.pattern().match(buf, at) is not None
+        closer = spelling.closer.match(buf, at)
+        if closer is None:
+            # The call's own close tag is forgotten now and then; then its envelope closes.
+            return self._marker(at)
+        return (yield from self._call_ends(closer.end()))
+
+    def _call_ends(self, at: int) -> Generator[Waiter | None, None, bool]:
+        """Whether a call can have ended before ``at``: prose does not follow in the same line."""
+        source = self.source
+        solid = yield from source.solid(at)
+        yield from self.whole_tag(solid)
+        buf = source.buf
+        return (
+            solid == len(buf)
+            or "\n" in buf[at:solid]
+            or self._marker(solid)
+            or OPENERS.match(buf, solid) is not None
+        )
+
+    def _marker(self, at: int) -> bool:
+        match = markers.pattern().match(self.source.buf, at)
+        return match is not None and markers.table()[match.group()].role in ("close", "call", "end")
+
+    def _forgotten(self, at: int, spelling: TagSpelling, left: frozenset[str]) -> bool:
+        """Whether a pair opens here although the value before it was not closed."""
+        key = spelling.key.match(self.source.buf, at)
+        return (
+            key is not None
+            and key.group("key") in left
+            and self.source.buf[at - 1 : at] in ("\n", ">", "")
+        )
+
+
+def _read(text: str, json_type: str | None) -> Any:
+    """A raw value: one line break on either side belongs to the markup."""
+    text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
+    if json_type == "false":
+        try:
+            value, end = decode_at(text.strip(), 0)
+        except ValueError:
+            return text
+        return value if end == len(text.strip()) else text
+    return text
