@@ -37,8 +37,10 @@ _TOO_LONG = re.compile(
     r" \((?P<window>\d+) tokens\)"
     r"|exceed_context_size|prompt is longer than the context length|input length exceeds"
 )
+# Several missing capabilities come in one text; without its tools the request may well do.
+_LACKING_TOOLS = re.compile(r"does not support\b[\s\S]*\b(?P<what>tools)\b")
 _LACKING = re.compile(
-    r"does not support\b[\s\S]*?\b(?P<what>tools|thinking|generate|chat|insert|vision)\b"
+    r"does not support\b[\s\S]*?\b(?P<what>thinking|generate|chat|insert|vision)\b"
 )
 _OPTION = re.compile(r'option "(?P<name>[^"]+)" must be of (?:type |an )(?P<kind>.+)')
 _KINDS = {"float32": "a number", "integer": "an integer", "boolean": "true or false"}
@@ -107,7 +109,8 @@ def failure(status: int, body: bytes | str | Mapping[str, Any], asked: Asked) ->
     detail = shown(text)
     if (too_long := _TOO_LONG.search(text)) or fields.get("type") == "exceed_context_size_error":
         return _window(status, too_long, fields, detail, asked)
-    if status == 400 and (lacking := _LACKING.search(text)):
+    lacking = _LACKING_TOOLS.search(text) or _LACKING.search(text)
+    if status == 400 and lacking:
         return _incapable(status, lacking["what"], detail, asked)
     if status == 404 and "model" in text and "not found" in text:
         return ModelNotFoundError(_unknown_model(asked), status=status, detail=detail)
