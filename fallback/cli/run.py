@@ -82,7 +82,7 @@ def _turn(options: RunOptions, timeline: Timeline | None) -> Turn:
         model = options.model or default_model(address, server)
         backend: Backend = server
         if timeline is not None:
-            timeline.headline(model, address.why, counted(len(catalogue), "tool"))
+            timeline.headline(model, server.where, counted(len(catalogue), "tool"))
             backend = Overheard(backend, timeline)
         session = _session(options, model, catalogue, context, backend)
         return ask(session, question, timeline)

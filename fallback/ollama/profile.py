@@ -70,6 +70,7 @@ def read_profile(name: str, shown: Mapping[str, Any], digest: str = "") -> Profi
             **(shown["details"] if isinstance(shown.get("details"), Mapping) else {}),
             "architecture": architecture,
             "renderer": lines.get("RENDERER", ""),
+            "num_ctx": _whole(next(iter(parameters.get("num_ctx", ())), None)),
         },
     )
     return Profile(

@@ -1,0 +1,211 @@
+"""What is installed, which server answers, what its models can do, and what to do about trouble."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+
+from fallback.errors import BackendError, CapabilityError, FallbackError
+from fallback.hosts import EMBEDDED, Address, connect, resolve_host
+from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.ollama import OllamaBackend
+from fallback.routing import choose
+
+CORE = ("httpx", "jinja2", "jiter", "jsonschema-rs", "lark", "pydantic", "rich", "typer")
+ENGINE = ("xllamacpp", "starlette", "uvicorn")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that does not work, and what to do about it; ``error`` says of which kind it is."""
+
+    what: str
+    advice: str
+    error: FallbackError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The model server that a command without ``--host`` would use.
+
+    Attributes:
+        where: for people to read, without what secret a URL may carry.
+        why: why it was taken.
+    """
+
+    where: str
+    why: str
+    version: str
+    embedded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport:
+    """One model of the server.
+
+    Attributes:
+        family: its chat format, if it is known; prompts are then written here, to the last byte.
+        mode: what ``auto`` would choose, ``None`` for a model that does not write text; ``why`` so.
+        window: tokens that would be asked for.
+        trained: the largest window it was trained for, in tokens; ``None`` if the server is silent.
+        live: the window it is loaded with now; ``None`` while it is not loaded.
+        note: something to know before choosing it.
+    """
+
+    name: str
+    family: str | None
+    capabilities: tuple[str, ...] | None
+    mode: str | None
+    why: str
+    window: int
+    trained: int | None
+    live: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that was found."""
+
+    python: str
+    system: str
+    packages: Mapping[str, str | None]
+    engine: bool
+    models_here: tuple[str, ...]
+    cache: str
+    server: Server | None = None
+    models: tuple[ModelReport, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+def examine(
+    host: str | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Report:
+    """Look at everything; never raises for what it finds.
+
+    Args:
+        host: as for ``--host``.
+        environ: where ``OLLAMA_HOST`` is looked up.
+        limits: the timeouts, and the window that is asked for.
+    """
+    from fallback.engine.store import Store, cache_dir
+
+    troubles: list[Trouble] = []
+    packages = {name: _version(name) for name in (*CORE, *ENGINE)}
+    troubles += _missing(packages)
+    server, models = _look(host, environ, limits, troubles)
+    return Report(
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        packages=packages,
+        engine=packages["xllamacpp"] is not None,
+        models_here=tuple(model.name for model in Store().models()),
+        cache=str(cache_dir(environ)),
+        server=server,
+        models=models,
+        troubles=tuple(troubles),
+    )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _missing(packages: Mapping[str, str | None]) -> list[Trouble]:
+    gone = [name for name in CORE if packages[name] is None]
+    if not gone:
+        return []
+    return [Trouble(f"not installed: {', '.join(gone)}", "pip install toolcall-fallback")]
+
+
+def _look(
+    host: str | None,
+    environ: Mapping[str, str],
+    limits: Limits,
+    troubles: list[Trouble],
+) -> tuple[Server | None, tuple[ModelReport, ...]]:
+    """The server and its models; whatever fails is added to the troubles."""
+    try:
+        address = resolve_host(host, environ=environ, limits=limits)
+        backend = connect(address.url, limits=limits, environ=environ)
+    except FallbackError as error:
+        troubles.append(_trouble("no model server", error))
+        return None, ()
+    try:
+        server = _server(address, backend)
+        models = _models(backend, limits, troubles)
+    except FallbackError as error:
+        troubles.append(_trouble(f"{backend.where} ({address.why})", error))
+        return None, ()
+    finally:
+        backend.close()
+    if not models:
+        troubles.append(_no_models(server))
+    return server, models
+
+
+def _trouble(what: str, error: FallbackError) -> Trouble:
+    return Trouble(what, str(error), error)
+
+
+def _no_models(server: Server) -> Trouble:
+    get = "fallback models pull" if server.embedded else "ollama pull gemma3"
+    return Trouble(f"{server.where} has no model", f"get one: {get}")
+
+
+def _server(address: Address, backend: OllamaBackend) -> Server:
+    return Server(
+        where=backend.where,
+        why=address.why,
+        version=backend.version(),
+        embedded=address.url == EMBEDDED,
+    )
+
+
+def _models(
+    backend: OllamaBackend, limits: Limits, troubles: list[Trouble]
+) -> tuple[ModelReport, ...]:
+    live = {str(m.get("name")): m.get("context_length") for m in backend.ps()}
+    reports = []
+    for listed in backend.tags():
+        name = str(listed.get("name") or listed.get("model") or "")
+        try:
+            reports.append(_model(backend, name, live.get(name), limits))
+        except BackendError as error:
+            troubles.append(_trouble(f"model {name!r}", error))
+    return tuple(reports)
+
+
+def _model(backend: OllamaBackend, name: str, live: object, limits: Limits) -> ModelReport:
+    info = backend.describe(name)
+    trained = info.context_length
+    try:
+        route = choose(info)
+        mode, why = route.mode, route.why
+    except CapabilityError as error:
+        mode, why = None, str(error)
+    note = ""
+    if info.parser and mode == "native":
+        note = f"the server's own parser ({info.parser}) may swallow calls; try --mode prompt"
+    elif info.family is None and mode is not None:
+        note = "chat format not known here; the server renders prompts with the model's template"
+    return ModelReport(
+        name=name,
+        family=info.family,
+        capabilities=None if info.capabilities is None else tuple(sorted(info.capabilities)),
+        mode=mode,
+        why=why,
+        window=info.details.get("num_ctx") or min(trained or limits.num_ctx, limits.num_ctx),
+        trained=trained,
+        live=live if isinstance(live, int) else None,
+        note=note,
+    )
