@@ -34,19 +34,19 @@ def chat(request: ChatRequest, job: Job, lease: Lease) -> Reply:
     """Answer the request. The lease is given back by the reply, or here if there is an error."""
     offer = _offer(request)
     messages: Messages = [llama_message(message) for message in request.messages]
-    prompt, count = _measure(messages, offer, lease.server)
-    if count >= job.window and job.common.truncate:
+    prompt, ids = _measure(messages, offer, lease.server)
+    if len(ids) >= job.window and job.common.truncate:
         messages = _drop_oldest(messages, offer, job, lease.server)
-        prompt, count = _measure(messages, offer, lease.server)
+        prompt, ids = _measure(messages, offer, lease.server)
     if request.common.render_only:
         lease.release()
         message = {"role": "", "content": ""}
         info = {"rendered_template": prompt}
         return json_reply(job.line(message=message, done=False, _debug_info=info))
-    if count >= job.window:
-        raise window_exceeded(count, job.window)
+    if len(ids) >= job.window:
+        raise window_exceeded(len(ids), job.window)
     body = {
-        **llama_settings(job, prompt_tokens=count),
+        **llama_settings(job, prompt_tokens=len(ids)),
         **offer,
         "messages": messages,
         "stream_options": {"include_usage": True},
@@ -59,7 +59,7 @@ def chat(request: ChatRequest, job: Job, lease: Lease) -> Reply:
     def lines(events: Iterator[Event]) -> Iterator[Line]:
         return _lines(request, job, lease, events)
 
-    return run(job, lease, "/v1/chat/completions", body, lines, _joined)
+    return run(job, lease, "/v1/chat/completions", body, ids, lines, _joined)
 
 
 def _offer(request: ChatRequest) -> dict[str, Any]:
@@ -100,10 +100,12 @@ def llama_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _measure(messages: Messages, offer: Mapping[str, Any], server: LlamaServer) -> tuple[str, int]:
-    """The rendered prompt and its size in tokens."""
+def _measure(
+    messages: Messages, offer: Mapping[str, Any], server: LlamaServer
+) -> tuple[str, tuple[int, ...]]:
+    """The rendered prompt and its tokens."""
     prompt = server.apply_template({**offer, "messages": messages})
-    return prompt, len(server.tokenize(prompt))
+    return prompt, server.tokenize(prompt)
 
 
 def _drop_oldest(
@@ -125,7 +127,7 @@ def _drop_oldest(
 
     def fits(count: int) -> bool:
         try:
-            return _measure(rest(count), offer, server)[1] < job.window
+            return len(_measure(rest(count), offer, server)[1]) < job.window
         except LlamaError:
             return False
 

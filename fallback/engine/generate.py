@@ -46,7 +46,7 @@ def generate(request: GenerateRequest, job: Job, lease: Lease) -> Reply:
     def lines(events: Iterator[Event]) -> Iterator[Line]:
         return _lines(request, job, lease, ids, events)
 
-    return run(job, lease, "/completion", body, lines, _joined)
+    return run(job, lease, "/completion", body, ids, lines, _joined)
 
 
 def _prompt(request: GenerateRequest, job: Job, server: LlamaServer) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,6 @@ def llama_settings(job: Job, *, prompt_tokens: int) -> dict[str, Any]:
     options, common = job.common.options, job.common
     settings: dict[str, Any] = {
         **options.sampling,
-        "cache_prompt": True,
         "n_keep": options.num_keep,
         "n_predict": _token_limit(options, job, prompt_tokens),
         "stop": list(options.stop or ()),
@@ -132,6 +131,7 @@ def run(
     lease: Lease,
     endpoint: Endpoint,
     body: Mapping[str, Any],
+    ids: Sequence[int],
     lines: Callable[[Iterator[Event]], Iterator[Line]],
     joined: Callable[[list[Line]], Line],
 ) -> Reply:
@@ -145,7 +145,7 @@ def run(
     def on_end(error: BaseException | None) -> None:
         lease.release(broken=isinstance(error, LlamaDiedError))
 
-    source = lease.server.stream(endpoint, body, job.cancellation)
+    source = lease.server.stream(endpoint, body, ids, job.cancellation)
     events = Pump(source, job.cancellation, on_end=on_end, timeout=job.timeout)
     try:
         first = next(events)

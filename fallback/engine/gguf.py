@@ -108,7 +108,7 @@ def read_gguf(path: Path) -> Gguf:
 
 @cache
 def _read(path: Path, size: int, modified: int) -> Gguf:
-    """Cached by what changes when the file does; walking through its word lists takes tens of milliseconds."""
+    """Cached by what changes with the file; its word lists take tens of milliseconds."""
     del size, modified
     with _opened(path) as data:
         return _Reader(data).header()

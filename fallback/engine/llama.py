@@ -21,15 +21,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fallback.engine.cancel import Cancellation
+from fallback.engine.prefix import BLOCK, PrefixMemory
 from fallback.engine.signals import handlers_kept
 from fallback.errors import EngineError
 
 _SILENT = -1
-# States of earlier prompts kept in memory, in MiB, so that two conversations can alternate.
-# llama.cpp's own default is 8192, more than many machines have.
-_PROMPT_CACHE_MIB = 512
-# Prompt tokens evaluated at a time; a generation can only be given up between two batches.
-_BATCH = 512
 _EVENT = b"data: "
 _DONE = b"[DONE]"
 
@@ -69,12 +65,13 @@ class LlamaServer:
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
         params.n_ctx = num_ctx
-        params.n_batch = _BATCH
+        params.n_batch = params.n_ubatch = BLOCK
         params.n_parallel = 1
         params.ctx_shift = True
         params.fit_params = False  # would change the window behind our back
         params.warmup = False
-        params.cache_ram_mib = _PROMPT_CACHE_MIB
+        # One prompt in memory, no copies of older ones: `PrefixMemory` has to know what is there.
+        params.cache_ram_mib = params.n_ctx_checkpoints = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = physical_cores()
         params.verbosity = _SILENT
         params.api_keys = [self._key]
@@ -90,6 +87,8 @@ class LlamaServer:
                 ) from error
         host, _, port = self._server.listening_address.removeprefix("http://").rpartition(":")
         self._address = (host, int(port))
+        self._memory = PrefixMemory()
+        self._num_ctx = num_ctx
 
     def close(self) -> None:
         """Unload the model and give its memory back; running generations end."""
@@ -109,17 +108,53 @@ class LlamaServer:
         return str(self._call("/apply-template", body)["prompt"])
 
     def stream(
-        self, path: Endpoint, body: Mapping[str, Any], cancellation: Cancellation
+        self,
+        endpoint: Endpoint,
+        body: Mapping[str, Any],
+        ids: Sequence[int],
+        cancellation: Cancellation,
     ) -> Iterator[dict[str, Any]]:
-        """Generate; yields llama.cpp's events as they come.
+        """Generate; yields llama.cpp's events as they come. One generation at a time.
 
-        The first event is awaited before the first ``next()`` returns, so that a refusal arrives as
-        :class:`LlamaError` there. Raises ``CancelledError`` or :class:`LlamaDiedError`.
+        ``ids`` are the tokens of the prompt that ``body`` describes. A refusal is raised by the
+        first ``next()``, as :class:`LlamaError`; later, ``CancelledError`` or
+        :class:`LlamaDiedError`.
         """
+        reuse = self._memory.plan(ids)
+        self._memory.forget()
+        if reuse.cut and reuse.keep:
+            self._cut(ids, reuse.keep, cancellation)
+        settings = {"stream": True, "cache_prompt": reuse.keep > 0 or not reuse.cut}
+        # When the window is full its beginning is shifted out, and what is in memory is a riddle.
+        shifts = len(ids) + body["n_predict"] > self._num_ctx
+        for event in self._events(endpoint, {**body, **settings}, cancellation):
+            written = event.get("timings", {}).get("predicted_n", self._num_ctx)
+            if not shifts or len(ids) + written < self._num_ctx:
+                self._memory.remember(ids)
+            yield event
+
+    def _cut(self, ids: Sequence[int], keep: int, cancellation: Cancellation) -> None:
+        """Shorten what is in memory to the first ``keep`` tokens of ``ids``.
+
+        llama.cpp has no call for that, so it is given a prompt that differs after them; evaluating
+        its one other token costs as much as generating one.
+        """
+        body = {
+            "prompt": [*ids[:keep], 0 if ids[keep] != 0 else 1],
+            "n_predict": 0,
+            "stream": True,
+            "cache_prompt": True,
+        }
+        for _ in self._events("/completion", body, cancellation):
+            pass
+
+    def _events(
+        self, endpoint: Endpoint, body: Mapping[str, Any], cancellation: Cancellation
+    ) -> Iterator[dict[str, Any]]:
         connection = self._connect()
         cancellation.on_cancel(lambda: _hang_up(connection))
         try:
-            response = self._request(connection, path, {**body, "stream": True}, cancellation)
+            response = self._request(connection, endpoint, body, cancellation)
             while line := response.readline():
                 if not line.startswith(_EVENT):
                     continue
@@ -132,7 +167,7 @@ class LlamaServer:
                 yield event
             cancellation.check()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            # `ValueError`: a read on a response that another thread closed.
+            # `ValueError`: a line that was cut when the connection ended.
             cancellation.check()
             raise LlamaDiedError(str(error)) from error
         finally:
