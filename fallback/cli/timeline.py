@@ -42,11 +42,12 @@ class Timeline:
         self._out = out
         self._label = ""
         self._breaks = 0
+        self._announced: list[tuple[str, str]] = []
         self._dot = " · " if can_show("·") else " - "
 
     def headline(self, *parts: str) -> None:
-        """One line about the whole run."""
-        self._line("", self._dot.join(parts), "dim")
+        """One line about the whole run, shown once there is something to show."""
+        self._announced.append(("", self._dot.join(parts)))
 
     def heard(self, chunk: Chunk) -> None:
         """Show a piece of what the model writes."""
@@ -56,7 +57,8 @@ class Timeline:
     def watch(self, event: Progress) -> None:
         """Show what was made of it."""
         if isinstance(event, StepStarted):
-            self._line(f"step {event.index + 1}", f"{event.mode} mode", "dim")
+            # Held back until the model answers: a server that refuses leaves nothing but its error.
+            self._announced.append((f"step {event.index + 1}", f"{event.mode} mode"))
         elif isinstance(event, ToolStarted):
             self._line("call", call_line(event.call), "green")
         elif isinstance(event, ToolEnded):
@@ -102,8 +104,14 @@ class Timeline:
 
     def _line(self, label: str, text: str, style: str) -> None:
         self.finish()
+        self._show_announced()
         self._print(f"{label:<{INDENT}}", "dim", end="")
         self._print(visible(text).replace("\n", "\n" + " " * INDENT), style, end="\n")
+
+    def _show_announced(self) -> None:
+        announced, self._announced = self._announced, []
+        for label, text in announced:
+            self._line(label, text, "dim")
 
     def _stream(self, label: str, text: str, style: str) -> None:
         """Show text that is still arriving; line breaks wait until something follows them."""
@@ -114,6 +122,7 @@ class Timeline:
             text = text.lstrip("\n")
             if not text:
                 return
+            self._show_announced()
             self._print(f"{label:<{INDENT}}", "dim", end="")
             self._label = label
         body = text.rstrip("\n")

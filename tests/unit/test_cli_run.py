@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fallback.cli import main
+from fallback.cli.run import RunOptions, context_values
+from fallback.errors import ConfigurationError
+
+TOOLS = '''
+import os, subprocess, sys
+from typing import Annotated
+from fallback import tool
+from fallback.tools import Injected
+
+print("loading prints this")
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    print("the tool prints this")
+    subprocess.run([sys.executable, "-c", "print('a child prints this')"])
+    return a + b
+
+@tool
+def whoami(user: Annotated[str, Injected] = "nobody") -> str:
+    """Name of the user."""
+    return user
+'''
+CALL = '```tool_call\n{"name": "add", "arguments": {"a": 20, "b": 22}}\n```'
+WHO = '```tool_call\n{"name": "whoami", "arguments": {}}\n```'
+
+
+class _Ollama(BaseHTTPRequestHandler):
+    """A real server on a loopback port that says what it is told: Ollama's wire, one model."""
+
+    replies: list[str]
+    seen: list[dict[str, Any]]
+    hang: threading.Event
+
+    def do_GET(self) -> None:
+        body = {
+            "/api/version": {"version": "0.13.0"},
+            "/api/tags": {"models": [{"name": "tiny:latest", "digest": "d1"}]},
+            "/api/ps": {"models": []},
+        }.get(self.path)
+        self._send(200 if body else 404, [body or {"error": "404 page not found"}])
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/api/show":
+            if request.get("model") not in ("tiny", "tiny:latest"):
+                return self._send(404, [{"error": f"model '{request['model']}' not found"}])
+            template = "{{ .System }}<|im_start|>user\n{{ .Prompt }}<|im_end|>"
+            info = {"general.architecture": "qwen2", "qwen2.context_length": 4096}
+            shown = {"template": template, "capabilities": ["completion"], "model_info": info}
+            return self._send(200, [shown])
+        self.seen.append(request)
+        text = self.replies.pop(0) if self.replies else ""
+        if text == "<hang>":
+            self._send(200, [{"response": "half a sen", "done": False}], end=False)
+            self.hang.wait(60)
+            return None
+        last = {"response": "", "done": True, "done_reason": "stop", "prompt_eval_count": 7}
+        return self._send(200, [{"response": text, "done": False}, {**last, "eval_count": 5}])
+
+    def _send(self, status: int, lines: list[dict[str, Any]], *, end: bool = True) -> None:
+        body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        self.send_response(status)
+        if end:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def log_message(self, *_: object) -> None:
+        """The test's output is its own."""
+
+
+@contextmanager
+def ollama(*replies: str) -> Iterator[tuple[str, type[_Ollama]]]:
+    handler = type(
+        "Scripted", (_Ollama,), {"replies": list(replies), "seen": [], "hang": threading.Event()}
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", handler
+    finally:
+        handler.hang.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    path = tmp_path / "tools.py"
+    path.write_text(TOOLS, encoding="utf-8")
+    return path
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fallback", *map(str, arguments)], capture_output=True, text=True
+    )
+
+
+def test_the_json_is_the_whole_turn_and_nothing_else(tools: Path) -> None:
+    with ollama(CALL, "It is 42.") as (host, server):
+        done = command(
+            "run", "What is 20 + 22?", "-t", tools, "-m", "tiny", "--host", host, "--json"
+        )
+    assert done.returncode == 0, done.stderr
+    turn = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert turn["answer"] == "It is 42."
+    assert turn["stop_reason"] == "answered"
+    assert turn["tools_used"] == ["add"]
+    first, second = turn["steps"]
+    assert first["mode"] == "prompt"
+    assert first["path"] == "generate/raw/chatml"
+    assert first["raw"] == CALL
+    assert first["calls"][0]["arguments"] == {"a": 20, "b": 22}
+    assert first["results"][0]["content"] == "42"
+    assert first["results"][0]["call_id"] == first["calls"][0]["id"]
+    assert second["calls"] == second["problems"] == []
+    for step in turn["steps"]:
+        assert {"prompt_tokens", "completion_tokens", "seconds"} <= set(step)
+        assert (step["prompt_tokens"], step["completion_tokens"]) == (7, 5)
+    for printed in ("loading", "the tool", "a child"):
+        assert f"{printed} prints this" in done.stderr
+    assert server.seen[0]["raw"] is True
+
+
+def test_the_timeline_ends_with_what_was_used(tools: Path) -> None:
+    with ollama(CALL, "It is 42.") as (host, _):
+        done = command("run", "What is 20 + 22?", "-t", tools, "-m", "tiny", "--host", host)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert 'call      add {"a": 20, "b": 22}' in lines
+    assert "result    42" in lines
+    assert "answer    It is 42." in lines
+    assert lines[-1].strip().startswith("tools used: add · prompt mode (generate/raw/chatml) · 2")
+    assert "14 + 10 tokens" in lines[-1]
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_an_injected_value_comes_from_the_command_line(tools: Path) -> None:
+    with ollama(WHO, "You are ada.") as (host, server):
+        done = command(
+            *("run", "Who am I?", "-t", tools, "-m", "tiny", "--host", host, "--json"),
+            *("--context", "user=ada=1"),
+        )
+    assert json.loads(done.stdout)["steps"][0]["results"][0]["content"] == "ada=1"
+    assert "ada" not in "".join(request["prompt"] for request in server.seen[:1])
+
+
+def test_settings_reach_the_server(tools: Path) -> None:
+    with ollama("Hello.") as (host, server):
+        command(
+            *("run", "Hi", "-m", "tiny", "--host", host, "--num-ctx", "2048"),
+            *("--temperature", "0", "--seed", "7"),
+        )
+    options = server.seen[0]["options"]
+    assert (options["num_ctx"], options["temperature"], options["seed"]) == (2048, 0, 7)
+    assert server.seen[0]["truncate"] is False
+
+
+def test_the_question_can_come_from_standard_input() -> None:
+    with ollama("Hello.") as (host, server):
+        done = subprocess.run(
+            [sys.executable, "-m", "fallback", "run", "-", "-m", "tiny", "--host", host],
+            input="How are you, Ørjan?".encode(),
+            capture_output=True,
+        )
+    assert done.returncode == 0
+    assert "How are you, Ørjan?" in server.seen[0]["prompt"]
+
+
+def test_a_turn_that_is_not_answered_has_its_own_code(tools: Path) -> None:
+    with ollama(CALL, CALL, CALL) as (host, _):
+        done = command(
+            *("run", "Add.", "-t", tools, "-m", "tiny", "--host", host, "--json"),
+            *("--max-steps", "1"),
+        )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["stop_reason"] == "max_steps"
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "Hi", "-m", "nope", "--host", "HOST"], 5, "tiny:latest"),
+        (["run", "Hi", "--host", "HOST"], 2, "name a model with --model"),
+        (["run", " ", "-m", "tiny", "--host", "HOST"], 2, "empty"),
+        (["run", "Hi", "-m", "tiny", "--host", "127.0.0.1:9"], 4, "nothing answers at"),
+        (["run", "Hi", "-m", "tiny", "--host", "ftp://x"], 2, "scheme must be http"),
+        (["run", "Hi", "-m", "tiny", "--host", "HOST", "-t", "gone.py"], 3, "does not exist"),
+        (["run", "Hi", "-m", "tiny", "--host", "HOST", "--context", "x"], 2, "not KEY=VALUE"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_with_its_code(
+    arguments: list[str], code: int, words: str, as_json: list[str]
+) -> None:
+    with ollama() as (host, _):
+        done = command(*[host if a == "HOST" else a for a in arguments], *as_json)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert done.stderr.startswith("fallback: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on Windows")
+def test_an_interrupt_in_the_middle_of_a_reply_stops_cleanly(as_json: list[str]) -> None:
+    with ollama("<hang>") as (host, server):
+        arguments = ["run", "Hi", "-m", "tiny", "--host", host, *as_json]
+        with subprocess.Popen(
+            [sys.executable, "-m", "fallback", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            if as_json:
+                while not server.seen:
+                    server.hang.wait(0.01)
+            else:
+                while "half a sen" not in process.stdout.read(1) + process.stdout.readline():
+                    pass
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "fallback: interrupted\n"
+    assert out == ""
+
+
+def test_context_is_read_in_pairs() -> None:
+    assert context_values(("a=1", "b=", "c=x=y")) == {"a": "1", "b": "", "c": "x=y"}
+
+
+@pytest.mark.parametrize("pairs", [("a",), ("=1",), ("a=1", "a=2")])
+def test_context_that_is_not_in_pairs_is_refused(pairs: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigurationError):
+        context_values(pairs)
+
+
+def test_only_what_was_given_is_sent() -> None:
+    assert RunOptions(question="x").sampling == {}
+    assert RunOptions(question="x", temperature=0.0).sampling == {"temperature": 0.0}
+
+
+def test_an_unknown_embedded_model_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("xllamacpp")
+    assert main(["run", "Hi", "--host", "embedded", "-m", "no-such-model"]) == 5
+    shown = capfd.readouterr()
+    assert "no-such-model" in shown.err
+    assert shown.err.count("\n") == 1
