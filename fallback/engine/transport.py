@@ -6,7 +6,7 @@ exactly as it would to Ollama, streaming included: a piece can be read while the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -80,7 +80,7 @@ async def in_thread(function: Callable[[], T], cancellation: Cancellation) -> T:
         raise
 
 
-async def pieces(reply: Reply) -> AsyncIterator[bytes]:
+async def pieces(reply: Reply) -> AsyncGenerator[bytes, None]:
     """The body of ``reply`` as it comes; ends the generation when it is left."""
     try:
         while (
