@@ -26,6 +26,11 @@ class Turns:
         self._taken = False
         self._max_waiting = max_waiting
 
+    @property
+    def waiting(self) -> int:
+        """How many are in line."""
+        return len(self._waiting)
+
     def take(self, cancellation: Cancellation | None = None) -> None:
         """Wait for the turn; raises ``CancelledError``, or at once ``QueueFullError``."""
         cancellation = Cancellation() if cancellation is None else cancellation
