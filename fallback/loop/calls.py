@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fallback.catalogue import Catalogue
 from fallback.loop.actions import Action, Execute, Executed, Interrupted, Job, Outcome
 from fallback.loop.asides import repeated
+from fallback.loop.echo import ECHOED, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.repetition import Repetition, copies
 from fallback.messages import ResultStatus, StopReason, ToolCall, ToolResult
@@ -35,14 +36,19 @@ class Handled:
 
 
 def run_calls(
-    calls: tuple[ToolCall, ...], catalogue: Catalogue, budget: Budget, repetition: Repetition
+    calls: tuple[ToolCall, ...],
+    catalogue: Catalogue,
+    budget: Budget,
+    repetition: Repetition,
+    *,
+    said: str,
 ) -> Generator[Action, Outcome, Handled]:
     """Run the calls one after the other, as far as the budget goes.
 
     A call that repeats another of the same reply is not run; it gets the other's result. Once the
     turn has to end, the calls that are left are answered with the reason.
     """
-    run = _Run(catalogue, budget, repetition)
+    run = _Run(catalogue, budget, repetition, said)
     repeats = copies(calls)
     results: dict[str, ToolResult] = {}
     for call in calls:
@@ -62,8 +68,11 @@ def _pause(results: tuple[ToolResult, ...]) -> Ending | None:
 
 
 class _Run:
-    def __init__(self, catalogue: Catalogue, budget: Budget, repetition: Repetition) -> None:
+    def __init__(
+        self, catalogue: Catalogue, budget: Budget, repetition: Repetition, said: str
+    ) -> None:
         self._catalogue, self._budget, self._repetition = catalogue, budget, repetition
+        self._said = said
         self.aside = ""
         self.withdrawn: StopReason | None = None
         self.ending: Ending | None = None
@@ -75,6 +84,8 @@ class _Run:
         tool = self._catalogue.get(call.name)
         if tool is None or tool.handler is None:
             return _not_run(call, _WAITING, "paused")
+        if echoes_example(call, self._said):
+            return self._seen(call, _not_run(call, ECHOED))
         if self._budget.spent:
             self.withdrawn = "max_calls"
             return _not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
@@ -91,7 +102,10 @@ class _Run:
             return outcome.results[0] if outcome.results else stopped
         if not isinstance(outcome, Executed):
             raise TypeError(f"Execute was answered with {type(outcome).__name__}")
-        result = outcome.results[0]
+        return self._seen(call, outcome.results[0])
+
+    def _seen(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Count a result that the model may get again and again."""
         verdict = self._repetition.saw(call, result)
         if verdict == "stop":
             self.withdrawn = self.withdrawn or "repeated_call"

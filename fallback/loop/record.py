@@ -30,6 +30,11 @@ class Record:
         return (*self.history, *self.messages)
 
     @property
+    def question(self) -> str:
+        """The user's words that began this turn."""
+        return self.messages[0].content
+
+    @property
     def replies(self) -> int:
         """How often the model has spoken in the whole conversation."""
         return sum(message.role == "assistant" for message in self.conversation)

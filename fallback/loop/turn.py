@@ -209,7 +209,13 @@ class TurnFlow:
         reading = generation.reading
         self._called = True
         self.record.say(reading.text, reading.calls)
-        handled = yield from run_calls(reading.calls, self._tools, self._budget, self._repetition)
+        handled = yield from run_calls(
+            reading.calls,
+            self._tools,
+            self._budget,
+            self._repetition,
+            said=self.record.question,
+        )
         self.record.keep(handled.results)
         if handled.ending:
             raise handled.ending

@@ -20,6 +20,7 @@ from fallback.loop import (
     Describe,
     Described,
     Ended,
+    Execute,
     Executed,
     Generate,
     Generation,
@@ -310,6 +311,26 @@ def test_another_result_makes_it_work_and_no_loop() -> None:
         call_id="?", name=name, content=str(len(driver.executed))
     )
     assert driver.play(*[OSLO] * 10, "Done.").stop_reason == "answered"
+
+
+def test_the_example_of_the_instructions_is_not_run_when_it_comes_back() -> None:
+    echo = block(calls("get_weather", '{"city": "some city"}'))
+    driver = Driver()
+    turn = driver.play(echo, OSLO, "Fine.")
+    assert "some city" in driver.requests[0].request.messages[0].content
+    assert driver.executed == ["get_weather"]
+    assert turn.steps[0].results[0].status == "denied"
+    assert "example" in driver.last(1)
+    assert turn.tools_used == ("get_weather",)
+
+
+def test_what_looks_like_the_example_is_run_if_the_user_said_it() -> None:
+    flow = TurnFlow(Driver().plan, (), Message(role="user", content="Weather in Some City?")).run()
+    action = next(flow)
+    assert isinstance(action, Generate)
+    reply = Reply(action)
+    reply.feed(Chunk(text=block(calls("get_weather", '{"city": "some city"}')), done=True))
+    assert isinstance(flow.send(reply.close()[1]), Execute)
 
 
 # Tools that the application runs

@@ -1,0 +1,34 @@
+"""The example of the instructions, sent back as if it were a call.
+
+Small models copy what they are shown. The worked example is made of a real tool, so a copy of it is
+valid in every other respect; only its filler words (``some city`` for ``city``) give it away.
+"""
+
+from __future__ import annotations
+
+from fallback.messages import ToolCall
+from fallback.schema.samples import sample_text
+
+__all__ = ["ECHOED", "echoes_example"]
+
+ECHOED = (
+    "Not run: these are the example values from the instructions. Call again with the real values,"
+    " or answer without a tool."
+)
+
+
+def echoes_example(call: ToolCall, said: str) -> bool:
+    """Whether an argument is the filler that examples are made of, and nobody has said it.
+
+    Args:
+        call: valid in every other respect.
+        said: the user's words; what stands there is meant.
+    """
+    said = said.casefold()
+    return any(
+        isinstance(value, str)
+        and value.startswith("some ")
+        and value == sample_text(name, {})
+        and value not in said
+        for name, value in call.arguments.items()
+    )
