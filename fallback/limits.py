@@ -33,9 +33,13 @@ class Limits:
     max_schema_chars: int = 200_000
     """Size of one tool's schema as JSON. A schema is untrusted input where a client sends it."""
 
-    max_schema_cost: int = 200_000
-    """Evaluations that checking one value may take where references multiply: some 20 milliseconds
-    in the validator. A schema without repeated references costs one per node."""
+    max_schema_cost: int = 20_000_000
+    """Evaluations that checking one value may take where references multiply: some 0.2 seconds in
+    the validator. A schema without repeated references costs one per node."""
+
+    max_explain_cost: int = 100_000
+    """The same for explaining what is wrong: the validator then tries every alternative, and makes an
+    error of each, which takes it a thousand times as long."""
 
     max_literal_chars: int = 50_000
     """Characters of a Python literal that is read inside an argument: Python's syntax tree takes some

@@ -20,7 +20,7 @@ _LISTED = ("enum", "const")
 
 def meant(branches: Sequence[Branch], path: Path) -> Branch:
     """The errors of the branch that fits best; the first of equals."""
-    return min(branches, key=lambda branch: _distance(branch, path))
+    return min(_opened(branches, path), key=lambda branch: _distance(branch, path))
 
 
 def same_question(branches: Sequence[Branch], path: Path) -> list[ValidationError] | None:
@@ -29,6 +29,7 @@ def same_question(branches: Sequence[Branch], path: Path) -> list[ValidationErro
     That is another type for the whole value, or one of the listed values at one place, as a
     discriminator that fits no branch. One sentence then says it for all.
     """
+    branches = _opened(branches, path)
     right = [branch for branch in branches if not _wrong_type(branch, path)]
     if not right:
         return [error for branch in branches for error in branch if _is_type_of(error, path)]
@@ -39,6 +40,19 @@ def same_question(branches: Sequence[Branch], path: Path) -> list[ValidationErro
     place = min(shared, key=len)
     wrong = [e for b in branches if _wrong_type(b, path) for e in b if _is_type_of(e, path)]
     return [found[place] for found in listed] + (wrong if place == tuple(path) else [])
+
+
+def _opened(branches: Sequence[Branch], path: Path) -> list[Branch]:
+    """The branches, with those of alternatives inside alternatives beside the outer ones."""
+    opened: list[Branch] = []
+    for branch in branches:
+        only = branch[0] if len(branch) == 1 else None
+        inside = only.kind.as_dict().get("context") if only and _at(only) == tuple(path) else None
+        if inside and all(inside):
+            opened += _opened(inside, path)
+        else:
+            opened.append(branch)
+    return opened
 
 
 def _distance(branch: Branch, path: Path) -> tuple[int, int, int, int]:

@@ -55,7 +55,10 @@ def check_compiled(compiled: CompiledSchema) -> None:
         seen.add(node.pointer)
         waiting += _targets(compiled, node)
         waiting += document.children(node)
-    if not compiled.checkable({}):
+    if document.longest_chain > compiled.limits.max_depth:
+        most = compiled.limits.max_depth
+        raise InvalidToolError(f"references lead to each other in a chain longer than {most}")
+    if not (compiled.checkable({}) and compiled.explainable({})):
         raise InvalidToolError("the references of the schema multiply beyond what can be checked")
     try:
         _ = compiled.validator

@@ -24,6 +24,8 @@ MOST_TRIALS = 10_000
 DEEPEST_CHAIN = 100
 """References followed for one value, one leading to the next."""
 
+_CHANGING = frozenset({"enum", "const", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"})
+
 
 def coerce(value: Any, schema: Mapping[str, Any] | CompiledSchema) -> tuple[Any, tuple[str, ...]]:
     """The value with lossless corrections of type, and a note for each of them.
@@ -104,7 +106,8 @@ class _Run:
         if isinstance(value, str):
             return self._from_text(value, kinds, options, path)
         whole = isinstance(value, float) and value.is_integer()
-        if whole and "integer" in kinds and "number" not in kinds:
+        listed = options is None or value in options
+        if whole and listed and "integer" in kinds and "number" not in kinds:
             self.notes.append(f"float_to_integer {path}")
             return int(value)
         return value
@@ -136,6 +139,8 @@ class _Run:
         properties = _map(schema, "properties")
         changed = value
         for key, item in value.items():
+            if key in properties and _settled(properties[key], item) and not patterns:
+                continue
             steps = [("properties", key)] if key in properties else []
             steps += [
                 ("patternProperties", p) for p in patterns if self._ready.pattern_matches(p, key)
@@ -174,8 +179,8 @@ class _Run:
         if valid and not holds_float(value):
             return value
         tried = [(b, *self._try(b, value, path)) for b in valid or branches]
-        fits = {_identity(v): (v, n) for b, v, n in tried if self._ready.part_accepts(b, v)}
-        good = list(fits.values())
+        accepted = [(v, n) for b, v, n in tried if self._ready.part_accepts(b, v)]
+        good = list({_identity(v): (v, n) for v, n in reversed(accepted)}.values())
         if not good:
             # Nothing fits. If only one branch is of the right type, its corrections still make what
             # is wrong inside easier to name.
@@ -201,6 +206,13 @@ class _Run:
         if not isinstance(branch.schema, dict):
             return False
         return type_of(value) in _kinds(branch.schema, None)
+
+
+def _settled(schema: Any, value: Any) -> bool:
+    """Whether a plain value of a plain type is what the schema wants: the usual case, told fast."""
+    if not isinstance(schema, dict) or isinstance(value, dict | list):
+        return False
+    return schema.get("type") == type_of(value) and _CHANGING.isdisjoint(schema)
 
 
 def _kinds(schema: dict[str, Any], options: list[Any] | None) -> set[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.schema.document import Document, Node
 from fallback.schema.normal import Schema, modernise
-from fallback.schema.shape import too_deep
+from fallback.schema.shape import flaw
 
 if TYPE_CHECKING:
     from jsonschema_rs import Registry, ValidationError, Validator
@@ -56,10 +56,14 @@ class CompiledSchema:
         return Registry([(_ROOT, self.schema)], retriever=_refuse)
 
     def checkable(self, value: Any) -> bool:
-        """Whether the validator may see the value: not too deep, and not too costly."""
-        if too_deep(value, self.limits.max_depth):
+        """Whether the validator may see the value: JSON, not too deep, and not too costly."""
+        if flaw(value, self.limits.max_depth) is not None:
             return False
-        return not self.document.multiplies or self._affordable(self.document.root, value)
+        return self._affordable(self.document.root, value, self.limits.max_schema_cost)
+
+    def explainable(self, value: Any) -> bool:
+        """Whether the validator may say what is wrong with a value that it may see."""
+        return self._affordable(self.document.root, value, self.limits.max_explain_cost)
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is valid; what cannot be checked is not."""
@@ -67,7 +71,7 @@ class CompiledSchema:
 
     def part_accepts(self, node: Node, value: Any) -> bool:
         """Whether the value is valid against one schema inside this one."""
-        if self.document.multiplies and not self._affordable(node, value):
+        if not self._affordable(node, value, self.limits.max_schema_cost):
             return False
         part = self._parts.get(node.pointer)
         if part is None:
@@ -84,15 +88,15 @@ class CompiledSchema:
         return _is_valid(part, text)
 
     def errors(self, value: Any) -> Iterator[ValidationError]:
-        """The faults of a value that is :meth:`checkable`.
+        """The faults of a value that is :meth:`checkable` and :meth:`explainable`.
 
         Raises:
-            ValueError: the value holds what JSON cannot hold, such as half a surrogate pair.
+            ValueError: the value holds what JSON cannot hold, such as a set.
         """
         return self.validator.iter_errors(value)
 
-    def _affordable(self, node: Node, value: Any) -> bool:
-        return self.document.affordable(node, value, self.limits.max_schema_cost)
+    def _affordable(self, node: Node, value: Any, most: int) -> bool:
+        return not self.document.multiplies or self.document.affordable(node, value, most)
 
 
 def compiled(schema: Mapping[str, Any] | CompiledSchema) -> CompiledSchema:
@@ -117,7 +121,7 @@ def _validator(schema: Schema, registry: Registry | None = None) -> Validator:
 def _is_valid(validator: Validator, value: Any) -> bool:
     try:
         return validator.is_valid(value)
-    except ValueError:  # half a surrogate pair, a key that is no string: not JSON, so not valid
+    except ValueError:  # a set, a key that is no string: not JSON, so not valid
         return False
 
 

@@ -10,7 +10,7 @@ that value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,8 +21,10 @@ MANY_WAYS = 20_000
 """Ways through a schema beyond which its cost is worked out for each value. A schema that repeats
 nothing has as many as it has nodes; those met in practice have under 2,000."""
 
-_SAME_VALUE = ("allOf", "anyOf", "oneOf")
-_SAME_VALUE_ALONE = ("not", "if", "then", "else")
+SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
+"""Keywords whose schemas apply to the value itself, not to a part of it."""
+
+_HUGE = 10**9
 
 
 class Node(NamedTuple):
@@ -88,7 +90,7 @@ class Document:
         while waiting:
             node = waiting.pop()
             yield node
-            waiting.extend(self.children(node))
+            waiting += self.children(node)[::-1]
 
     @cached_property
     def _anchors(self) -> dict[str, Node]:
@@ -109,32 +111,61 @@ class Document:
     @cached_property
     def multiplies(self) -> bool:
         """Whether there are many ways through the schema, or endlessly many."""
+        ways, loops = self._counted([self.root], self._below, sum)
+        return loops or ways[self.root.pointer] > MANY_WAYS
+
+    @cached_property
+    def longest_chain(self) -> int:
+        """How many schemas can apply to one value, each reached through the one before."""
+        chains, _ = self._counted(list(self.walk()), self._same_value, lambda n: max(n, default=0))
+        return max(chains.values())
+
+    @staticmethod
+    def _counted(
+        starts: list[Node],
+        below: Callable[[Node], list[Node]],
+        together: Callable[[list[int]], int],
+    ) -> tuple[dict[str, int], bool]:
+        """One more than what is counted below, for each node; and whether there are loops.
+
+        Depth first without recursion: a chain of references may be as long as the document.
+        """
         counted: dict[str, int] = {}
-        # Depth first without recursion: a chain of references may be as long as the document.
-        waiting: list[tuple[Node, list[Node] | None]] = [(self.root, None)]
         on_the_way: set[str] = set()
+        loops = False
+        waiting: list[tuple[Node, list[Node] | None]] = [(node, None) for node in starts]
         while waiting:
-            node, below = waiting.pop()
-            if below is not None:
-                counted[node.pointer] = 1 + sum(counted[n.pointer] for n in below)
+            node, under = waiting.pop()
+            if under is not None:
+                known = [counted[n.pointer] for n in under if n.pointer in counted]
+                counted[node.pointer] = 1 + min(together(known), _HUGE)
                 on_the_way.discard(node.pointer)
-                if counted[node.pointer] > MANY_WAYS:
-                    return True
             elif node.pointer in on_the_way:
-                return True
+                loops = True
             elif node.pointer not in counted:
                 on_the_way.add(node.pointer)
-                below = self._below(node)
-                waiting.append((node, below))
-                waiting.extend((n, None) for n in below if n.pointer not in counted)
-        return False
+                under = below(node)
+                waiting.append((node, under))
+                waiting.extend((n, None) for n in under if n.pointer not in counted)
+        return counted, loops
 
     def _below(self, node: Node) -> list[Node]:
+        """The schemas that a value, or a part of it, meets after this one."""
         if not isinstance(node.schema, dict):
             return []
-        below = [node.at(*step) for step, _ in subschemas(node.schema) if _applies(step)]
+        steps = [step for step, _ in subschemas(node.schema)]
+        below = [node.at(*step) for step in steps if step[0] not in ("$defs", "definitions")]
         target = self.reference(node)
         return [*below, target] if target else below
+
+    def _same_value(self, node: Node) -> list[Node]:
+        """The schemas that the same value meets after this one."""
+        if not isinstance(node.schema, dict):
+            return []
+        steps = [step for step, _ in subschemas(node.schema)]
+        found = [node.at(*step) for step in steps if step[0] in SAME_VALUE]
+        target = self.reference(node)
+        return [*found, target] if target else found
 
     def affordable(self, node: Node, value: Any, most: int) -> bool:
         """Whether checking ``value`` takes at most so many evaluations."""
@@ -142,10 +173,6 @@ class Document:
             return _Costs(self, most).of(node, value) <= most
         except RecursionError:
             return False
-
-
-def _applies(step: Step) -> bool:
-    return step[0] not in ("$defs", "definitions")
 
 
 class _Costs:
@@ -172,11 +199,9 @@ class _Costs:
             return
         if target := self._document.reference(node):
             yield target, value
-        for step, sub in subschemas(schema):
-            if step[0] in _SAME_VALUE or step[0] in _SAME_VALUE_ALONE:
+        for step, _ in subschemas(schema):
+            if step[0] in SAME_VALUE:
                 yield node.at(*step), value
-            elif step[0] == "dependentSchemas":
-                yield Node(f"{node.pointer}/{step[0]}/{escape(str(step[1]))}", sub), value
             elif isinstance(value, dict):
                 yield from self._members(node, step, value)
             elif isinstance(value, list):

@@ -8,6 +8,7 @@ with more digits than a double holds, a key that occurs twice) or would need a g
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -88,7 +89,16 @@ def _structure(text: str, openers: str, kind: type) -> Any:
         value = from_json(text.encode("utf-8"), allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError:  # jiter's error for bad JSON, and that for half a surrogate pair
         value = read_literal(text)
-    return value if isinstance(value, kind) else NOT_EXACT
+    return value if isinstance(value, kind) and _is_json(value) else NOT_EXACT
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a decoded value can be written again: ``1e999`` and ``"\\ud800"`` cannot."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except ValueError:
+        return False
+    return True
 
 
 READERS: dict[str, Callable[[str], Any]] = {

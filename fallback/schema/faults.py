@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from fallback.schema.compiled import CompiledSchema, compiled
-from fallback.schema.places import child, preview
-from fallback.schema.shape import too_deep
+from fallback.schema.places import child
+from fallback.schema.shape import flaw, is_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def violations(schema: Mapping[str, Any] | CompiledSchema, arguments: Any) -> tu
     refused = ready.forbidden and isinstance(arguments, dict) and ready.forbidden & arguments.keys()
     if not refused and ready.accepts(arguments):
         return ()
-    if not ready.checkable(arguments):
+    if not (ready.checkable(arguments) and ready.explainable(arguments)):
         return (_unchecked(ready, arguments),)
     found = [*_forbidden(ready, refused or ()), *_explained(ready, arguments)]
     unique = {(v.path, v.keyword, v.message): v for v in found}
@@ -65,16 +65,7 @@ def _explained(ready: CompiledSchema, arguments: Any) -> Iterator[Violation]:
     from fallback.schema.wording import Explainer
 
     explain = Explainer(ready.document)
-    try:
-        errors = list(islice(ready.errors(arguments), ready.limits.max_violations))
-    except ValueError:
-        yield Violation(
-            path=_bad_text(arguments, "$"),
-            keyword="unicode",
-            message="the arguments hold half a surrogate pair; write the character itself",
-        )
-        return
-    for error in errors:
+    for error in islice(ready.errors(arguments), ready.limits.max_violations):
         yield from explain(error)
 
 
@@ -87,33 +78,29 @@ def _forbidden(ready: CompiledSchema, names: Iterable[str]) -> Iterator[Violatio
 
 
 def _unchecked(ready: CompiledSchema, arguments: Any) -> Violation:
+    """What is said of arguments that the validator may not see."""
     most = ready.limits.max_depth
-    if too_deep(arguments, most):
+    found = flaw(arguments, most)
+    if found == "unicode":
+        where = _bad_text(arguments, "$")
+        message = f"`{where}`: half of a character in it; write the character itself, not \\ud83d"
+        return Violation(path=where, keyword="unicode", message=message)
+    expected = "arrays and objects nested less deeply"
+    if found == "depth":
         expected = f"at most {most} levels of arrays and objects"
-    else:
-        expected = "arrays and objects nested less deeply"
-    return Violation(
-        path="$", keyword="depth", expected=expected, message=f"arguments: expected {expected}"
-    )
+    message = f"the arguments do not fit, and are too deep to say where: expected {expected}"
+    return Violation(path="$", keyword="depth", expected=expected, message=message)
 
 
 def _bad_text(value: Any, path: str) -> str:
     """Where the first text stands that cannot be encoded."""
     if isinstance(value, str):
-        return path if preview(value) and not _encodable(value) else ""
+        return "" if is_text(value) else path
     items: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
-        if any(not _encodable(key) for key in value if isinstance(key, str)):
+        if any(not is_text(key) for key in value if isinstance(key, str)):
             return path
         items = value.items()
     elif isinstance(value, list):
         items = enumerate(value)
     return next(filter(None, (_bad_text(item, child(path, key)) for key, item in items)), "")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -58,7 +58,7 @@ def normalise(parameters: Any, *, limits: Limits = DEFAULT_LIMITS) -> Schema:
         raise InvalidToolError(f"parameters must be a JSON Schema object, got {kind}")
     schema = modernise(parameters, limits=limits)
     kinds = schema.get("type")
-    if kinds is None and not set(schema) <= ANNOTATIONS | _SAYS_OBJECT:
+    if kinds is None and not (_SAYS_OBJECT & set(schema) or set(schema) <= ANNOTATIONS):
         raise InvalidToolError(
             "parameters must be an object schema, "
             'such as {"type": "object", "properties": {"city": {"type": "string"}}}'

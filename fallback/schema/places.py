@@ -43,11 +43,18 @@ def preview(value: Any, limit: int = PREVIEW_CHARS) -> str:
         text = "".join(islice(pieces, limit))
     except (TypeError, ValueError, RecursionError):
         text = type(value).__name__
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = printable(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def cut(text: str, limit: int = PREVIEW_CHARS) -> str:
-    """The text on one line, cut to ``limit`` characters."""
-    line = " ".join(text[: 2 * limit].split()).encode("utf-8", "replace").decode("utf-8")
+    """The text on one line without control characters, cut to ``limit`` characters."""
+    line = " ".join(printable(text[: 2 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """The text with a space for each character that shows nothing, or is half of one."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

@@ -198,4 +198,6 @@ class _Pattern:
             self._here += 1
         if char and char in "*?+{" and self._peek() in ("?", "+"):
             self._here += 1
-        return min(times, _MOST_SAMPLE)
+        if times > _MOST_SAMPLE:
+            raise _NotSimpleError
+        return times

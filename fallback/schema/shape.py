@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fallback.errors import InvalidToolError
 from fallback.limits import Limits
@@ -101,10 +101,8 @@ class JsonCopier:
 
     @staticmethod
     def _text(text: str, path: str) -> str:
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise InvalidToolError(f"{path} holds half a surrogate pair, not text") from None
+        if not is_text(text):
+            raise InvalidToolError(f"{path} holds half a surrogate pair, not text")
         return str.__str__(text)  # a member of a string enumeration becomes its value
 
     @staticmethod
@@ -125,19 +123,42 @@ class JsonCopier:
 
 
 def too_deep(value: Any, limit: int) -> bool:
-    """Whether arrays and objects are nested more than ``limit`` deep; looks no further than
-    that."""
-    layer = [value] if type(value) in (dict, list) else []
-    for _ in range(limit):
-        if not layer:
-            return False
-        layer = [
-            item
-            for held in layer
-            for item in (held.values() if type(held) is dict else held)
-            if type(item) is dict or type(item) is list
-        ]
-    return bool(layer)
+    """Whether arrays and objects are nested more than ``limit`` deep."""
+    return flaw(value, limit) == "depth"
+
+
+def flaw(value: Any, limit: int) -> Literal["depth", "unicode"] | None:
+    """Why a value must not go any further: nested too deeply, or text that is not text.
+
+    Half a surrogate pair is what a cut ``\\ud83d`` escape leaves; it cannot be written as UTF-8, so
+    it breaks whatever stores or sends the value later.
+    """
+    layer = [value]
+    for depth in range(limit + 2):
+        below: list[Any] = []
+        for item in layer:
+            kind = type(item)
+            if kind is str:
+                if not item.isascii() and not is_text(item):
+                    return "unicode"
+            elif kind is dict:
+                below += item
+                below += item.values()
+            elif kind is list:
+                below += item
+        if not below and depth <= limit:
+            return None
+        layer = below
+    return "depth"
+
+
+def is_text(text: str) -> bool:
+    """Whether the text can be written as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def holds_float(value: Any) -> bool:

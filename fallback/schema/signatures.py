@@ -18,6 +18,7 @@ from typing import Protocol
 from fallback.schema.compiled import CompiledSchema
 from fallback.schema.document import Document, Node
 from fallback.schema.flat import Flat, flatten
+from fallback.schema.places import printable
 from fallback.schema.typetext import TypePrinter
 
 _MOST_FORMS = 8
@@ -65,9 +66,8 @@ def type_text(document: Document, node: Node, limit: int) -> str:
 
 def _described(text: str) -> Iterable[str]:
     """The lines of a description without what would break the shape of the whole."""
-    clean = "".join(c if c.isprintable() or c == "\n" else " " for c in text.expandtabs(4))
-    clean = clean.encode("utf-8", "replace").decode("utf-8")
-    return [line.rstrip() for line in clean.strip().splitlines() if line.strip()]
+    clean = printable(text.expandtabs(4))
+    return [line.rstrip() for line in clean.strip().split("\n") if line.strip()]
 
 
 def _arguments(printer: TypePrinter, form: Flat) -> list[str]:

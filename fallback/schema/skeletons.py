@@ -87,14 +87,11 @@ class _Maker:
 
     def values(self, nodes: Sequence[Node], name: str) -> Iterator[Any]:
         """Candidates, the best first."""
-        flat = flatten(self._ready.document, nodes)
-        self._left -= 1
-        if self._depth >= _DEEPEST or self._left <= 0:
+        if self._depth >= _DEEPEST:
             return
-        yield from self._given(flat)
         self._depth += 1
         try:
-            yield from self._combined(nodes, flat, name)
+            yield from self._combined(list(nodes), name, frozenset())
         finally:
             self._depth -= 1
 
@@ -110,22 +107,21 @@ class _Maker:
         if flat.options and None in flat.options:
             yield None
 
-    def _combined(self, nodes: Sequence[Node], flat: Flat, name: str) -> Iterator[Any]:
-        """Values of the schema together with one alternative of its first group, each in turn."""
-        if not flat.unions:
+    def _combined(self, nodes: list[Node], name: str, chosen: frozenset[str]) -> Iterator[Any]:
+        """Values of the schemas together with one alternative of each group, each in turn."""
+        self._left -= 1
+        if self._left <= 0:
+            return
+        flat = flatten(self._ready.document, nodes)
+        yield from self._given(flat)
+        open_groups = [group for group in flat.unions if group[0].pointer not in chosen]
+        if not open_groups:
             yield from self._of_kinds(flat, name)
             return
-        known = {node.pointer for node in nodes}
-        branches = [node for node in flat.unions[0] if node.pointer not in known]
-        last = [node for node in branches if _only_null(node)]
-        for branch in [*(b for b in branches if b not in last), *last]:
-            inside = flatten(self._ready.document, [*nodes, branch])
-            yield from self._given(inside)
-            # The groups of alternatives that are left are hoped for, and checked by the caller.
-            more = [group for group in inside.unions if group != flat.unions[0]]
-            if more:
-                inside = flatten(self._ready.document, [*nodes, branch, more[0][0]])
-            yield from self._of_kinds(inside, name)
+        group = open_groups[0]
+        # ``null`` shows nothing of the form, so it is the last resort.
+        for branch in sorted(group, key=_only_null):
+            yield from self._combined([*nodes, branch], name, chosen | {group[0].pointer})
 
     def _of_kinds(self, flat: Flat, name: str) -> Iterator[Any]:
         kinds = flat.kinds

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
+from typing import Any
 
 from fallback.schema.document import Document, Node
 from fallback.schema.flat import Flat, flatten
@@ -60,10 +61,17 @@ class TypePrinter:
 
     def text(self, nodes: list[Node], path: str) -> str:
         """The type of a value to which all these schemas apply; notes are kept under ``path``."""
+        return self._typed(nodes, path)[0]
+
+    def _typed(self, nodes: list[Node], path: str) -> tuple[str, Any]:
+        """The type, and the default that goes with it."""
         if len(nodes) == 1 and (named := self._name(nodes[0])):
             self._note(path, nodes[0])
-            return named
-        return self.of(flatten(self._document, nodes), path)
+            return named, nodes[0].schema.get("default")
+        if self._room <= 0:
+            return "any", None
+        flat = flatten(self._document, nodes)
+        return self.of(flat, path), flat.keywords.get("default")
 
     def of(self, flat: Flat, path: str) -> str:
         """The type of a value of which all is known that there is to know."""
@@ -88,11 +96,9 @@ class TypePrinter:
         for name, nodes in flat.properties.items():
             if any(node.schema is False for node in nodes):
                 continue
-            inside = flatten(self._document, nodes)
-            kind = self.text(nodes, f"{path}.{name}" if path else name)
+            kind, given = self._typed(nodes, f"{path}.{name}" if path else name)
             optional = "" if name in flat.required else "?"
-            given = default(inside.keywords.get("default"))
-            texts.append(f"{_key(name)}{optional}: {kind}{given}")
+            texts.append(f"{_key(name)}{optional}: {kind}{default(given)}")
         texts += [f"{_key(n)}: any" for n in flat.required if n not in flat.properties]
         if isinstance(flat.rest, Node):
             texts.append(f"[key: string]: {self.text([flat.rest], f'{path}.*' if path else '*')}")

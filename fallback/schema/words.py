@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fallback.schema.places import PREVIEW_CHARS
+from fallback.schema.places import PREVIEW_CHARS, printable
 
 _LONGEST_PATTERN = 60
 _LONGEST_DEFAULT = 60
@@ -17,8 +17,7 @@ _SILENT_FORMATS = frozenset({"int32", "int64", "float", "double", "number", "str
 
 def literal(value: Any) -> str:
     """A value as compact JSON, every character as it is."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return printable(json.dumps(value, ensure_ascii=False))
 
 
 def default(value: Any) -> str:
