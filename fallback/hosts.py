@@ -135,8 +135,15 @@ def _answers(url: str, limits: Limits) -> bool:
     """Whether something that looks like Ollama answers."""
     import httpx
 
+    from fallback.ollama.transport import no_certificates
+
     try:
-        reply = httpx.get(f"{url}/api/version", timeout=limits.probe_seconds, trust_env=False)
+        reply = httpx.get(
+            f"{url}/api/version",
+            timeout=limits.probe_seconds,
+            trust_env=False,
+            verify=no_certificates(),
+        )
         return reply.status_code == 200 and "version" in reply.json()
     except (httpx.HTTPError, ValueError):
         return False

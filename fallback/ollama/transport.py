@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,6 +29,11 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def no_certificates() -> ssl.SSLContext:
+    """A TLS context that trusts nobody, for plain HTTP: loading the usual one takes 40 ms."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Clients:
@@ -100,6 +106,7 @@ class Clients:
         elif is_loopback(self.host):
             # A proxy from the environment cannot know this machine's own loopback.
             settings["trust_env"] = False
+            settings["verify"] = no_certificates() if self.host.startswith("http://") else True
         return settings
 
     def _close_engine(self) -> None:
