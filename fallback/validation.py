@@ -54,6 +54,8 @@ def validate(
     repairs = dict.fromkeys(raw.repairs)
     try:
         arguments = _arguments(raw, tool, repairs)
+        if raw.textual:
+            arguments = _with_nulls(arguments, tool)
         _refuse_placeholders(arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
@@ -254,6 +256,25 @@ def _bind(
     if twice:
         raise ValueError(f"`{twice[0]}` is given twice, by place and by name")
     return bound | keywords
+
+
+def _with_nulls(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    """Raw text has no other way to say ``null`` where the schema allows it beside a string."""
+    properties = tool.parameters.get("properties") or {}
+    return {
+        name: None
+        if value in ("null", "None") and _allows_null(properties.get(name))
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def _allows_null(schema: Any) -> bool:
+    return (
+        isinstance(schema, Mapping)
+        and schema.get("type") != "null"
+        and not violations({"type": "object", "properties": {"value": schema}}, {"value": None})
+    )
 
 
 def _without_nulls(

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 # A namespace in front of a tag's name: ``minimax:``, ``antml:`` and DeepSeek's ``｜DSML｜``.
-_SPACE = r"(?:[｜|]{1,2}\s*[DG][SC]ML\s*[｜|]{1,2}\s*|[\w.\-]{1,16}:)?\s*"
+_SPACE = r"(?:[｜|]{1,2} ?[DG][SC]ML ?[｜|]{1,2} ?|[\w.\-]{1,16}:)? ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class TagSpelling:
 XML = TagSpelling(
     dialect="xml",
     opener=re.compile(
-        rf"""<\s*{_SPACE}(?:function|invoke)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<name>[^"'<>\s=]{{1,128}})["']?\s*>?"""
+        rf"""< ?{_SPACE}(?:function|invoke) ?(?:= ?| ?name ?= ?)["']?(?P<name>[^"'<>\s=/]{{1,128}})["']?(?: ?/?>)?"""
     ),
     key=re.compile(
-        rf"""<\s*{_SPACE}(?:parameter|param)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<key>[^"'<>=]{{1,128}}?)["']?\s*"""
+        rf"""< ?{_SPACE}(?:parameter|param)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<key>[^"'<>=]{{1,128}}?)["']?\s*"""
         r"""(?:string\s*=\s*["'](?P<type>true|false)["']\s*)?(?:type\s*=\s*["']\w*["']\s*)?>"""
     ),
-    value_end=re.compile(rf"<\s*/\s*{_SPACE}(?:parameter|param)\s*>"),
-    closer=re.compile(rf"<\s*/\s*{_SPACE}(?:function|invoke)\s*>"),
+    value_end=re.compile(rf"< ?/ ?{_SPACE}(?:parameter|param) ?>"),
+    closer=re.compile(rf"< ?/ ?{_SPACE}(?:function|invoke) ?>"),
 )
 
 _KEY = r"(?:longcat_|ifm\|)?arg_key(?::\w+)?"
@@ -60,10 +60,11 @@ KEY_VALUE = TagSpelling(
     closer=None,
 )
 
-OPENERS = re.compile(rf"<\s*{_SPACE}(?:function|invoke)\s*(?:=|\s?name\s*=)")
+OPENERS = re.compile(rf"< ?{_SPACE}(?:function|invoke) ?(?:=| ?name ?=)")
 """Begins a call that is written as tags, with or without an envelope around it."""
 
-OPENERS_BEGIN = re.compile(
-    r"<[\s｜|]*(?:[DG](?:[SC](?:M(?:L[｜|]*)?)?)?)?\s*[\w.\-]{0,16}:?\s?[a-z]*\s?"
-)
+OPENERS_BEGIN = re.compile(r"<[\w ｜|:.\-]{0,48}")
 """What may still become one of these, as far as it can be told from the characters alone."""
+
+PAIR_BEGINS = re.compile(rf"</?(?:{_KEY}|{_VALUE})>")
+"""Behind a name: its arguments follow as key and value tags."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MESSAGE = "<|message|>"
 _LONGEST_HEADER = 300
 _RECIPIENT = re.compile(r"\bto=\s*([\w.\-]+)")
+_ADDRESSED = re.compile(r"\s*(?:assistant\s*)?to=([\w.\-]+)\s*")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
 _CLOSERS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>")
 
@@ -30,7 +31,7 @@ class Channels:
     def __init__(self, scanner: Scanner) -> None:
         self.scanner, self.source = scanner, scanner.source
 
-    def header(self, hit: int, behind: int) -> Steps:
+    def header(self, hit: int, behind: int, before: str) -> Steps:
         """A header from its first token on: up to ``<|message|>``, and what that opens."""
         scanner, source = self.scanner, self.source
         while (end := source.buf.find(_MESSAGE, behind, hit + _LONGEST_HEADER)) < 0:
@@ -41,6 +42,10 @@ class Channels:
         header = source.buf[hit:end]
         body_at = end + len(_MESSAGE)
         recipient = _RECIPIENT.search(header)
+        addressed = _ADDRESSED.fullmatch(before)
+        if addressed and hit - len(before) >= scanner.pos:
+            # The reply begins behind the role, so the recipient stands in front of the channel.
+            recipient, hit = addressed, hit - len(before)
         if recipient:
             yield from self._call(hit, body_at, recipient.group(1))
             return
@@ -50,6 +55,8 @@ class Channels:
         channel = _CHANNEL.search(header)
         if channel and channel.group(1) == "analysis":
             yield from scanner.reasoning(_CLOSERS, keep="<|start|>")
+        elif channel and channel.group(1) == "final":
+            yield from scanner.answer(_CLOSERS)
 
     def bare_header(self, start: int, hit: int, before: str) -> Steps:
         """The same header after a server has stripped its special tokens."""

@@ -119,7 +119,7 @@ class Frames:
         where = f" at `{error.key}`" if error.key else ""
         if error.truncated and end >= len(self.source.buf.rstrip()):
             return truncated(name)
-        around = slice(max(start, error.offset - _SNIPPET), error.offset + _SNIPPET)
+        around = slice(max(start, error.offset - _SNIPPET), min(end, error.offset + _SNIPPET))
         snippet = self.source.buf[around].strip()
         if error.expression:
             message = f"{error}{where}; only literal values are read, nothing is evaluated"

@@ -34,21 +34,26 @@ class _Watch:
     def __init__(self, framer: Framer, head: str, reader: BodyReader) -> None:
         self.framer, self.head, self.reader = framer, head, reader
         self.is_data = False
-        self.due = 0
+        self.due = 16
         self._look()
 
     def feed(self, chunk: str, /) -> bool:
         if self.due and not self.is_data:
             self.head += chunk
-            if len(self.head) >= self.due:
-                self._look()
+            self._look()
         return self.framer.feed(chunk) or self.is_data
 
     def _look(self) -> None:
-        self.is_data, undecided = self.reader.foretell(self.head)
-        # Looked at again each time it has doubled: linear in all, and an answer is soon known.
-        again = undecided and len(self.head) < _FORETOLD
-        self.due = 2 * max(len(self.head), 16) if again else 0
+        """Ask at fixed lengths, each twice the one before: the chunks must not decide what is asked.
+
+        The first key alone often settles it; it is looked at as soon as it is there.
+        """
+        if self.reader.begins_as_data(self.head):
+            self.is_data, self.due = True, 0
+        while self.due and self.due <= len(self.head):
+            self.is_data, again = self.reader.foretell(self.head[: self.due])
+            again = again and not self.is_data and self.due < _FORETOLD
+            self.due = 2 * self.due if again else 0
 
 
 class BodyReader:
@@ -133,11 +138,6 @@ class BodyReader:
         source = self.source
         try:
             value, end = decode_at(source.buf, at)
-        except DuplicateKeyError as error:
-            framer = Framer(self.limits.max_depth)
-            yield from self.frames.follow(at, framer)
-            end = at + framer.end if framer.end is not None else len(source.buf)
-            return Item(at, end, fault=self.frames.malformed(error, at, end))
         except ValueError:
             return (yield from self._framed_object(at, body, enveloped=enveloped))
         return self._decoded(value, at, end, (), body, enveloped=enveloped)
@@ -185,11 +185,13 @@ class BodyReader:
         calls = [replace(c, span=span, repairs=(*repairs, *c.repairs)) for c in found]
         return Item(start, end, calls)
 
+    def begins_as_data(self, head: str) -> bool:
+        """Whether the first key is one that no call has."""
+        first = _FIRST_KEY.match(head)
+        return first is not None and is_data({first.group(2): None}, self.catalogue)
+
     def foretell(self, head: str) -> tuple[bool, bool]:
         """Whether the beginning of an object is known to be data, and whether to ask again."""
-        first = _FIRST_KEY.match(head)
-        if first is not None and is_data({first.group(2): None}, self.catalogue):
-            return True, False
         import jiter
 
         try:
@@ -221,6 +223,8 @@ class BodyReader:
                 listed = "[" + self.source.buf[at:end]
                 value, repairs = read_value(listed, 0, len(listed))
             except (MalformedError, DuplicateKeyError) as error:
+                if isinstance(error, MalformedError):
+                    error.offset += at - 1
                 fault = self.frames.malformed(error, at, end)
             else:
                 found = calls_in(value, self.catalogue, enveloped=enveloped) or self._texts(value)

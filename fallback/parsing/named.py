@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from fallback.dialects import markers
-from fallback.dialects.tags import KEY_VALUE, XML, TagSpelling
+from fallback.dialects.tags import KEY_VALUE, PAIR_BEGINS, XML, TagSpelling
 from fallback.parsing.bodies import Fault, Item, truncated
 from fallback.parsing.frames import Frames
 from fallback.parsing.framing import Framer
@@ -19,22 +19,16 @@ from fallback.parsing.tagged import TagReader
 
 # A name as models write it: Markdown escapes and path separators included, quotes around it allowed.
 NAME = re.compile(r"""["'`]?([^\W\d][\w.\-/]*(?:\\_[\w.\-/]*)*(?::\d+)?)["'`]?""")
-# What stands between a name and its arguments where special tokens separate them.
-BETWEEN = re.compile(
-    r"\s*(?:\[CALL_ID\]\w*\s*)?"
-    r"(?:(?:\[ARGS\]?|<\|tool_call_argument_begin\|>|<[｜|]tool[▁_]sep[｜|]>)\s*)?(?:```(?:json)?\s*)?"
-)
-_SEPARATOR = re.compile(r"\s*<[｜|]tool[▁_]sep[｜|]>\s*")
-_SEPARATORS = (
-    "[CALL_ID]", "[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>", "<|tool_sep|>", "```json\n",
+# What stands between a name and its arguments where special tokens, or a fence, separate them.
+SEPARATORS = (
+    "[CALL_ID]", "[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>", "<|tool▁sep|>",
+    "<｜tool_sep｜>", "<|tool_sep|>", "```json", "```",
 )  # fmt: skip
-_CALL_WORD = re.compile(r"call\s*:\s*")
+_QUOTES = ("", "'", '"', "`")
+_NAME_GOES_ON = ("", "\\", ":")  # what a name may end with although more of it follows
+_LONGEST_SEPARATOR = max(map(len, SEPARATORS))
+_CALL_ID = re.compile(r"\w*")
 _STATEMENT = re.compile(r"(?:print|await|return)\b[ \t]*\(?|[^\W\d]\w*[ \t]*=(?!=)[ \t]*")
-
-
-def _may_separate(rest: str) -> bool:
-    """Whether a text is a proper beginning of a separator, so that more has to be seen."""
-    return rest.isspace() or any(s.startswith(rest) and s != rest for s in _SEPARATORS)
 
 
 class NamedReader:
@@ -51,19 +45,24 @@ class NamedReader:
         for name in self.spaced_names:
             if self.source.buf.startswith(name, at):
                 return name, at + len(name)
-        match = NAME.match(self.source.buf, at)
-        while match and match.end() == len(self.source.buf) and not self.source.final:
+        while True:
+            buf = self.source.buf
+            match = NAME.match(buf, at)
+            grows = buf[match.end() :] in _NAME_GOES_ON if match else buf[at:] in _QUOTES
+            if not grows or self.source.final:
+                return (match.group(1), match.end()) if match else None
             yield None
-            match = NAME.match(self.source.buf, at)
-        return (match.group(1), match.end()) if match else None
 
     def skip_statement(self, at: int) -> Generator[Waiter | None, None, int]:
         """Behind ``print(``, ``x =``, ``return`` in front of a call: an envelope says it is one."""
-        match = _STATEMENT.match(self.source.buf, at)
-        while match and match.end() == len(self.source.buf) and not self.source.final:
+        found = yield from self.whole_name(at)
+        if found is None:
+            return at
+        follower = yield from self.source.solid(found[1])
+        while follower + 1 >= len(self.source.buf) and not self.source.final:
             yield None
-            match = _STATEMENT.match(self.source.buf, at)
-        return match.end() if match else at
+        match = _STATEMENT.match(self.source.buf, at)
+        return (yield from self.source.solid(match.end())) if match else at
 
     def named(
         self, at: int, *, enveloped: bool, known: bool = False
@@ -73,27 +72,39 @@ class NamedReader:
         Without an envelope the name has to be declared, unless ``known`` calls stand beside it.
         """
         start = at
-        word = _CALL_WORD.match(self.source.buf, at)
-        at = word.end() if word else at
         found = yield from self.whole_name(at)
+        gemma = found is not None and found[0] == "call" and (yield from self._colon(found[1]))
+        if gemma and found:
+            at = yield from self.source.solid(found[1])
+            at = yield from self.source.solid(at + 1)
+            found = yield from self.whole_name(at)
         if found is None:
             return None
         name, behind = found
-        if name == "function" and (skipped := (yield from self._separated(behind))) is not None:
-            name, behind = skipped
+        opener, passed = yield from self.arguments_at(behind)
+        if name == "function" and "sep" in passed:
+            separated = yield from self.whole_name(opener)
+            if separated is None:
+                return None
+            name, behind = separated
+            opener, passed = yield from self.arguments_at(behind)
         name = self._known_form(name)
         declared = self.catalogue.resolve(name) is not None
         if not (enveloped or known or declared):
             return None
-        opener = yield from self._past(BETWEEN, behind)
         char = self.source.buf[opener : opener + 1]
         if char == "(":
             return (yield from self._python_call(start, name, opener))
         if char == "{" and (enveloped or declared):
-            return (yield from self.name_then_object(start, name, opener, gemma=bool(word)))
+            item = yield from self.name_then_object(start, name, opener, gemma=gemma)
+            return (yield from self.behind_fence(item)) if "`" in passed else item
         if char == "<":
             return (yield from self._name_then_tags(start, name, opener, enveloped=enveloped))
         return None
+
+    def _colon(self, at: int) -> Generator[Waiter | None, None, bool]:
+        at = yield from self.source.solid(at)
+        return self.source.buf.startswith(":", at)
 
     def _known_form(self, name: str) -> str:
         """``brave_search.call`` is how Llama calls a builtin; the tool is ``brave_search``."""
@@ -102,22 +113,36 @@ class NamedReader:
             return plain if self.catalogue.resolve(plain) is not None else name
         return name
 
-    def _separated(self, at: int) -> Generator[Waiter | None, None, tuple[str, int] | None]:
-        """The name behind ``function<｜tool▁sep｜>``."""
-        yield from self._past(_SEPARATOR, at)
-        match = _SEPARATOR.match(self.source.buf, at)
-        return (yield from self.whole_name(match.end())) if match else None
-
-    def _past(self, pattern: re.Pattern[str], at: int) -> Generator[Waiter | None, None, int]:
-        """Index behind an optional separator, once it is known how far it goes."""
-        source = self.source
+    def arguments_at(self, at: int) -> Generator[Waiter | None, None, tuple[int, str]]:
+        """Where the arguments begin, and the separators that were passed on the way."""
+        source, passed = self.source, ""
         while True:
-            match = pattern.match(source.buf, at)
-            end = match.end() if match else at
-            rest = source.buf[end : end + 30]
-            if source.final or (rest and not _may_separate(rest)):
-                return end
+            at = yield from source.solid(at)
+            while True:
+                head = source.buf[at : at + _LONGEST_SEPARATOR]
+                longer = any(s.startswith(head) and s != head for s in SEPARATORS)
+                if not head or not longer or source.final:
+                    break
+                yield None
+            separator = next((s for s in SEPARATORS if head.startswith(s)), None)
+            if separator is None:
+                return at, passed
+            passed += separator
+            at += len(separator)
+            if separator == "[CALL_ID]":
+                match = _CALL_ID.match(source.buf, at)
+                while match and match.end() == len(source.buf) and not source.final:
+                    yield None
+                    match = _CALL_ID.match(source.buf, at)
+                at = match.end() if match else at
+
+    def behind_fence(self, item: Item) -> Generator[Waiter | None, None, Item]:
+        """Take the closing fence that belongs to the opening one in front of the arguments."""
+        end = yield from self.source.solid(item.end)
+        while len(self.source.buf) < end + 3 and not self.source.final:
             yield None
+        item.end = end + 3 if self.source.buf.startswith("```", end) else item.end
+        return item
 
     # -- Python and JSON arguments
 
@@ -169,6 +194,9 @@ class NamedReader:
         if found is None:
             return None
         name, behind = found
+        if self.source.buf.startswith("/>", behind - 2):
+            call = RawCall(name, None, dialect="xml", span=self.frames.span(at, behind))
+            return Item(at, behind, [call])
         inner = yield from self.source.solid(behind)
         if not self.source.buf.startswith("{", inner):
             return (yield from self._pairs(at, name, behind, XML))
@@ -183,8 +211,7 @@ class NamedReader:
         self, at: int, name: str, opener: int, *, enveloped: bool
     ) -> Generator[Waiter | None, None, Item | None]:
         yield from self.tags.whole_tag(opener)
-        head = self.source.buf[opener : opener + 40]
-        if "arg_key" in head or "arg_value" in head:
+        if PAIR_BEGINS.match(self.source.buf, opener):
             return (yield from self._pairs(at, name, opener, KEY_VALUE))
         match = markers.pattern().match(self.source.buf, opener)
         if match and markers.table()[match.group()].role == "close" and enveloped:
@@ -200,6 +227,7 @@ class NamedReader:
         if fault == "truncated":
             return Item(at, end, fault=truncated(name))
         if fault:
-            return Item(at, end, fault=Fault("invalid_json", "a parameter is given twice", name))
+            return Item(at, end, fault=Fault("invalid_json", fault, name))
         span = self.frames.span(at, end)
-        return Item(at, end, [RawCall(name, arguments, dialect=spelling.dialect, span=span)])
+        call = RawCall(name, arguments, dialect=spelling.dialect, span=span, textual=True)
+        return Item(at, end, [call])

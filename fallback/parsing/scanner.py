@@ -14,7 +14,7 @@ Every index is into ``source.buf``. Nothing is dropped from the buffer while a r
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 from fallback.catalogue import Catalogue
@@ -28,7 +28,8 @@ from fallback.parsing.fences import FENCE_INFO, RUN, Fences
 from fallback.parsing.framing import Framer
 from fallback.parsing.bodies import Body, Fault, Item, truncated
 from fallback.parsing.items import BodyReader
-from fallback.parsing.named import BETWEEN, NAME
+from fallback.parsing.labelled import Labels
+from fallback.parsing.named import NAME, SEPARATORS
 from fallback.parsing.source import END_ARRIVES, AnyOf, Reader, Source, Waiter
 
 Steps = Generator[Waiter | None, None, None]
@@ -39,17 +40,26 @@ _ALL_REASONING_CLOSERS = tuple(
 _NEXT_TURN = re.compile(
     r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|assistant|system)\|>|\[INST\]"
 )
-_TRIGGERS = "<[{(`~"
+_TRIGGERS = ("<", "[", "{", "(", "`", "~", "Action")
+_TRIGGERS_AFTER_CALL = (*_TRIGGERS, "Observation")
 _LINE_START_ONLY = "{(~"
 _LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
+_NUMBER_BEHIND = re.compile(r":\d*$")
+_BLANKS = " \t"  # what may stand between the start of a line and a call on it
 _MARKER_STARTS = frozenset(text[0] for text in markers.table())
+_OTHER_WORDS = (
+    "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation", "call",
+    "assistantcommentary", "assistantanalysis", "commentary", "analysis",
+)  # fmt: skip
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 # A name with the separators of Kimi's and Gemma's forms, whose special tokens were stripped.
-_NAME_BEFORE = re.compile(rf"(?:call\s*:\s*)?{NAME.pattern}(?:{BETWEEN.pattern})")
+_NAME_BEFORE = re.compile(
+    rf"(?:call\s*:\s*)?{NAME.pattern}\s*(?:{'|'.join(map(re.escape, SEPARATORS))})?\s*"
+)
 _HEADER_BEFORE = re.compile(r"\bto=[\w.\-]+\s*(?:\w+\s*)?$")
 _HELD_WORD = re.compile(
-    r"[ \t]*[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)[\"'`]?[ \t]*(?:<[^<>\n]{0,40}>?)?[ \t]*"
-    r"|(?:assistant)?(?:commentary|analysis)?\s*(?:to=[\w.\-]*\s*\w*\s*)?"
+    r"[ \t]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
+    r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )
 _HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
 
@@ -100,6 +110,7 @@ class Scanner:
         self.reader = BodyReader(source, catalogue, limits)
         self.fences = Fences(self)
         self.channels = Channels(self)
+        self.labels = Labels(self)
         self.pos = 0  # everything before it is accounted for
         self.look = 0  # everything before it has been searched for triggers
         self.head = ""  # the part of the current line that lies before the buffer, cut
@@ -108,7 +119,7 @@ class Scanner:
         self.closed_call = False  # whether nothing but space has followed the last one
         self.found: dict[str, int] = {}
         self.size = 0  # length of the buffer that ``found`` speaks of
-        self.words = tuple(sorted(name.casefold() for name in (*catalogue.names, "functools")))
+        self.words: tuple[str, ...] = ()  # what a held word may become; made when first needed
         self.start = self._reply(reasoning_open=reasoning_open)
 
     # -- prose
@@ -136,7 +147,7 @@ class Scanner:
         if self.size != best:
             found.clear()
             self.size = best
-        for char in _TRIGGERS:
+        for char in _TRIGGERS_AFTER_CALL if self.called else _TRIGGERS:
             at = found.get(char, -2)
             if at != -1 and at < look:
                 at = found[char] = buf.find(char, look)
@@ -221,8 +232,11 @@ class Scanner:
         return word in _INFO_WORDS if whole else any(info.startswith(word) for info in _INFO_WORDS)
 
     def _may_be_name(self, word: str) -> bool:
-        folded = word.replace("\\", "").casefold()
-        plain = folded.replace("-", "_")
+        self.words = self.words or tuple(
+            name.casefold() for name in (*self.catalogue.names, *_OTHER_WORDS)
+        )
+        folded = _NUMBER_BEHIND.sub("", word.replace("\\", "").casefold().removeprefix("call:"))
+        plain = folded.replace("-", "_").rstrip("_")
         return any(
             name.startswith(folded) or name.replace("-", "_").startswith(plain) or "." in folded
             for name in self.words
@@ -240,6 +254,10 @@ class Scanner:
             yield from self._brace(hit, before)
         elif char == "(":
             yield from self._parenthesis(hit, before)
+        elif char == "Action":
+            yield from self.labels.action(hit, before)
+        elif char == "Observation":
+            yield from self.labels.observation(hit, before)
         else:
             yield from self._marker(hit, char, before)
 
@@ -261,9 +279,9 @@ class Scanner:
             self.found[char] = self.source.buf.find(char, line) if line >= 0 else -1
 
     def _brace(self, hit: int, before: str) -> Steps:
-        if before.strip():
-            name = _NAME_BEFORE.fullmatch(before.strip())
-            start = hit - len(before.lstrip())
+        if before.strip(_BLANKS):
+            name = _NAME_BEFORE.fullmatch(before.strip(_BLANKS))
+            start = hit - len(before.lstrip(_BLANKS))
             if name is None and _HEADER_BEFORE.search(before):
                 yield from self.channels.bare_header(start, hit, before)
                 return
@@ -278,31 +296,31 @@ class Scanner:
         if named and self.catalogue.resolve(named.group(1)) is not None:
             start = self.pos + named.start(1)
         elif self._lone_info_word(pending, whole=True):
+            self.text(self.pos + len(pending) - len(pending.lstrip()))
             self.segment("markup", self.pos, hit)
         yield from self._bare(start, hit)
 
     def _parenthesis(self, hit: int, before: str) -> Steps:
-        written = before.strip()
+        written = before.strip(_BLANKS)
         name = NAME.fullmatch(written)
         declared = written if written in self.catalogue else name and name.group(1)
         if not declared or self.catalogue.resolve(declared) is None or hit - len(before) < self.pos:
             self.pass_over(hit, "(")
             return
-        yield from self._bare(hit - len(before.lstrip()), hit)
+        yield from self._bare(hit - len(before.lstrip(_BLANKS)), hit)
 
     def _marker(self, hit: int, char: str, before: str) -> Steps:
         buf, source = self.source.buf, self.source
         start = hit
-        if char == "[" and buf.startswith("functools", hit - 9) and hit - 9 >= self.pos:
+        if char == "[" and before.strip() == "functools" and hit - 9 >= self.pos:
             start = hit - 9
         match = markers.pattern().match(buf, start)
         if match is None:
-            start = hit
-            if char == "<" and (yield from self._tagged(hit)):
-                return
-            if not source.final and buf[start : start + 40] in markers.prefixes():
+            if not source.final and buf[hit : hit + 40] in markers.prefixes():
                 yield None
                 return  # the trigger is found again in the longer buffer
+            if char == "<" and (yield from self._tagged(hit)):
+                return
             if char == "[" and not before.strip():
                 yield from self._bare(hit, hit)
             else:
@@ -315,7 +333,7 @@ class Scanner:
         if marker.role == "call":
             yield from self.envelope(hit, behind, marker, at_line_start=not before.strip())
         elif marker.role == "channel":
-            yield from self.channels.header(hit, behind)
+            yield from self.channels.header(hit, behind, before)
         elif marker.role == "reasoning":
             self.text(hit)
             self.segment("markup", hit, behind)
@@ -384,21 +402,37 @@ class Scanner:
 
     def reasoning(self, closers: tuple[str, ...], *, keep: str = "") -> Steps:
         """Pass everything up to a closer on as thinking, as it arrives; ``keep`` closes and stays."""
+        yield from self._pass_on(closers, self._thinking, keep)
+        self.head = ""  # what follows begins the answer
+
+    def answer(self, closers: tuple[str, ...]) -> Steps:
+        """Pass everything up to a closer on as text: a channel that holds the answer, not calls."""
+        start = self.source.base + self.pos
+        pieces: list[str] = []
+
+        def give(end: int) -> None:
+            pieces.append(self.source.buf[self.pos : end])
+            self.text(end)
+
+        yield from self._pass_on(closers, give, "<|start|>")
+        self.sink.quoted("final_channel", "".join(pieces), start)
+
+    def _thinking(self, end: int) -> None:
+        if end > self.pos:
+            self.sink.reasoning(self.source.buf[self.pos : end], self.source.base + self.pos)
+            self._advance(end)
+
+    def _pass_on(self, closers: tuple[str, ...], give: Callable[[int], None], keep: str) -> Steps:
         source = self.source
         pattern = re.compile("|".join(re.escape(closer) for closer in closers))
         while True:
             match = pattern.search(source.buf, self.pos)
-            end = match.start() if match else len(source.buf)
-            if match is None and not source.final:
-                end = self._partial(closers)
-            if end > self.pos:
-                self.sink.reasoning(source.buf[self.pos : end], source.base + self.pos)
-                self._advance(end)
             if match:
+                give(match.start())
                 if match.group() != keep:
                     self.segment("markup", match.start(), match.end())
-                self.head = ""  # what follows begins the answer
                 return
+            give(len(source.buf) if source.final else self._partial(closers))
             if source.final:
                 return
             self.forget()

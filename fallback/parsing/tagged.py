@@ -32,19 +32,23 @@ class TagReader:
         assert XML.opener is not None  # noqa: S101 -- narrows for the type checker
         while True:
             match = XML.opener.match(source.buf, at)
-            if match and (match.group().endswith(">") or match.end() < len(source.buf)):
-                return match.group("name"), match.end()
-            if source.final or len(source.buf) - at > 300 or "\n" in source.buf[at:]:
+            # Behind the name a blank or a slash may still belong to the tag.
+            rest = source.buf[match.end() : match.end() + 3].lstrip(" /") if match else ""
+            whole = match and (match.group().endswith(">") or rest)
+            if whole or source.final:
                 return (match.group("name"), match.end()) if match else None
-            yield _TAG_ARRIVES
+            begun = OPENERS.match(source.buf, at)
+            if match is None and begun and len(source.buf) > begun.end() + 2:
+                return None
+            yield None
 
     def pairs(
         self, name: str, at: int, spelling: TagSpelling
     ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int, str]]:
         """The pairs from ``at`` on, where they end, and ``""`` or how they are at fault.
 
-        The faults are ``truncated`` and ``duplicate``. Values are texts, to be coerced by the schema,
-        save those that say themselves that they are JSON.
+        A fault is ``truncated`` or a sentence. Values are texts, to be coerced by the schema, save those
+        that say themselves that they are JSON.
         """
         source = self.source
         tool = self.catalogue.resolve(name)
@@ -60,13 +64,17 @@ class TagReader:
                     at = stray.end()
                     continue
                 closer = spelling.closer.match(source.buf, at) if spelling.closer else None
-                return given, closer.end() if closer else at, ""
+                if closer:
+                    return given, closer.end(), ""
+                ended = at == len(source.buf) or self._marker(at) or OPENERS.match(source.buf, at)
+                readable = ended and (given or spelling.closer)
+                return given, at, "" if readable else "its arguments are no readable tags"
             left = declared - given.keys() - {key.group("key")}
             end, behind = yield from self._value(key.end(), spelling, left)
             if end < 0:
                 return given, len(source.buf), "truncated"
             if key.group("key") in given:
-                return given, behind, "duplicate"
+                return given, behind, f"the parameter `{key.group('key')}` is given twice"
             given[key.group("key")] = _read(source.buf[key.end() : end], key.group("type"))
             at = behind
 
@@ -124,7 +132,7 @@ class TagReader:
         if at == len(buf) or spelling.key.match(buf, at) or spelling.value_end.match(buf, at):
             return True
         if spelling.closer is None:
-            return markers.pattern().match(buf, at) is not None
+            return self._marker(at)
         closer = spelling.closer.match(buf, at)
         if closer is None:
             # The call's own close tag is forgotten now and then; then its envelope closes.
@@ -145,6 +153,8 @@ class TagReader:
         )
 
     def _marker(self, at: int) -> bool:
+        if not self.source.buf.startswith("<", at):
+            return False
         match = markers.pattern().match(self.source.buf, at)
         return match is not None and markers.table()[match.group()].role in ("close", "call", "end")
 
@@ -159,8 +169,9 @@ class TagReader:
 
 
 def _read(text: str, json_type: str | None) -> Any:
-    """A raw value: one line break on either side belongs to the markup."""
-    text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
+    """A raw value. A line break behind the tag is markup, and then so is the one before its closer."""
+    if text.startswith(("\n", "\r\n")):
+        text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
     if json_type == "false":
         try:
             value, end = decode_at(text.strip(), 0)

@@ -7,6 +7,7 @@ A value is *call-shaped* when a declared name stands beside arguments; a name al
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -135,6 +136,7 @@ def is_data(value: Mapping[str, Any], catalogue: Catalogue) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)
 def catalogue_words(catalogue: Catalogue) -> frozenset[str]:
     """Every declared tool and parameter name: with the aliases, all that a call's keys can be."""
     words: set[str] = set()
