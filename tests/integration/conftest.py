@@ -7,11 +7,16 @@ import json
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import anyio
 import pytest
+
+from fallback.backend import Chunk, GenerationRequest, ModelInfo
+from fallback.ollama import OllamaBackend
 
 CHATML = "{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}"
 
@@ -145,3 +150,59 @@ def ollama() -> Iterator[ScriptedOllama]:
     server = ScriptedOllama()
     yield server
     server.close()
+
+
+class Blocking:
+    """The same questions to a backend for both ways of asking."""
+
+    def stream(self, backend: OllamaBackend, request: GenerationRequest) -> list[Chunk]:
+        return list(backend.stream(request))
+
+    def describe(self, backend: OllamaBackend, model: str = "m") -> ModelInfo:
+        return backend.describe(model)
+
+    def first(self, backend: OllamaBackend, request: GenerationRequest) -> Chunk:
+        """Take one chunk and leave."""
+        with closing(backend.stream(request)) as chunks:
+            return next(chunks)
+
+
+class Asynchronous:
+    def stream(self, backend: OllamaBackend, request: GenerationRequest) -> list[Chunk]:
+        async def main() -> list[Chunk]:
+            try:
+                return [chunk async for chunk in backend.astream(request)]
+            finally:
+                await backend.aclose()  # its connections belong to this event loop
+
+        return anyio.run(main)
+
+    def describe(self, backend: OllamaBackend, model: str = "m") -> ModelInfo:
+        async def main() -> ModelInfo:
+            try:
+                return await backend.adescribe(model)
+            finally:
+                await backend.aclose()
+
+        return anyio.run(main)
+
+    def first(self, backend: OllamaBackend, request: GenerationRequest) -> Chunk:
+        async def main() -> Chunk:
+            async with aclosing(backend.astream(request)) as chunks:
+                found = await anext(chunks)
+            await backend.aclose()
+            return found
+
+        return anyio.run(main)
+
+
+@pytest.fixture(params=[Blocking, Asynchronous])
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.param()
+
+
+@pytest.fixture
+def backend(ollama: Any) -> Iterator[OllamaBackend]:
+    made = OllamaBackend(ollama.url)
+    yield made
+    made.close()
