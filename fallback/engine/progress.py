@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from fallback.engine.pull import OnProgress, PullProgress, pull
@@ -19,7 +19,11 @@ _WAITING = "another process is fetching it; waiting"
 
 
 def pull_with_progress(
-    name: str, *, store: Store | None = None, stream: TextIO | None = None
+    name: str,
+    *,
+    store: Store | None = None,
+    stream: TextIO | None = None,
+    pip_arguments: Sequence[str] = (),
 ) -> StoredModel:
     """Fetch ``name`` and show how far it is on ``stream`` (by default stderr); see :func:`pull`.
 
@@ -30,18 +34,20 @@ def pull_with_progress(
     if present is not None:
         return present
     with progress_shown(stream) as on_progress:
-        return pull(name, store=store, on_progress=on_progress)
+        return pull(name, store=store, on_progress=on_progress, pip_arguments=pip_arguments)
 
 
 @contextlib.contextmanager
-def progress_shown(stream: TextIO | None = None) -> Iterator[OnProgress]:
+def progress_shown(
+    stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[OnProgress]:
     """A callback for :func:`pull` that draws a bar if ``stream`` is a terminal."""
     stream = sys.stderr if stream is None else stream
     if stream.isatty():
         with _bar(stream) as bar:
             yield _on_bar(bar)
     else:
-        yield _Lines(stream)
+        yield _Lines(stream, clock)
 
 
 def _bar(stream: TextIO) -> Progress:
@@ -84,7 +90,7 @@ def _on_bar(bar: Progress) -> Callable[[PullProgress], None]:
 class _Lines:
     """Plain lines, at most one every few seconds, for logs."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream, self._clock = stream, clock
         self._began: tuple[float, int] | None = None
         self._last = float("-inf")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fallback.engine.cancel import Cancellation
 from fallback.engine.core import Engine
 from fallback.engine.guard import host_allowed, is_loopback, origin_allowed
-from fallback.engine.reply import WireError, error_reply
+from fallback.engine.reply import Reply, WireError, error_reply
 from fallback.engine.transport import in_thread, pieces
 from fallback.errors import EngineError
 
@@ -104,34 +104,30 @@ class _Answer:
             body = await _body(request)
         except ClientDisconnect:
             return
+        if body is None:
+            await _send(error_reply(_TOO_LARGE), send)
+            return
         cancellation = Cancellation()
+        answer = partial(
+            self._engine.handle,
+            request.method,
+            request.url.path,
+            body,
+            cancellation=cancellation,
+        )
         async with anyio.create_task_group() as group:
             group.start_soon(_watch, receive, cancellation)
-            await self._send(request, body, cancellation, send)
+            await _send(await in_thread(answer, cancellation), send)
             group.cancel_scope.cancel()
 
-    async def _send(
-        self, request: Request, body: bytes | None, cancellation: Cancellation, send: Any
-    ) -> None:
-        if body is None:
-            reply = error_reply(_TOO_LARGE)
-        else:
-            reply = await in_thread(
-                partial(
-                    self._engine.handle,
-                    request.method,
-                    request.url.path,
-                    body,
-                    cancellation=cancellation,
-                ),
-                cancellation,
-            )
-        headers = [(key.encode(), value.encode()) for key, value in reply.headers.items()]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        async with contextlib.aclosing(pieces(reply)) as stream:
-            async for piece in stream:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+async def _send(reply: Reply, send: Any) -> None:
+    headers = [(key.encode(), value.encode()) for key, value in reply.headers.items()]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    async with contextlib.aclosing(pieces(reply)) as stream:
+        async for piece in stream:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _watch(receive: Any, cancellation: Cancellation) -> None:

@@ -18,6 +18,7 @@ from fallback.engine.transport import AsyncEngineTransport, EngineTransport
 from fallback.engine.wire import read_chat
 
 Writer = Callable[..., Path]
+RAW = "raw mode does not support template, system, or context"
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
@@ -91,9 +92,9 @@ def test_a_model_that_is_not_here_is_named_as_it_was_sent(client: httpx.Client) 
 @pytest.mark.parametrize(
     ("fields", "status", "text"),
     [
-        ({"raw": True, "system": "s"}, 400, "raw mode does not support template, system, or context"),
-        ({"raw": True, "context": [1]}, 400, "raw mode does not support template, system, or context"),
-        ({"raw": True, "template": "t"}, 400, "raw mode does not support template, system, or context"),
+        ({"raw": True, "system": "s"}, 400, RAW),
+        ({"raw": True, "context": [1]}, 400, RAW),
+        ({"raw": True, "template": "t"}, 400, RAW),
         ({"template": "{{ .Prompt }}"}, 400, "no Go template engine"),
         ({"top_logprobs": 21}, 400, "top_logprobs must be between 0 and 20"),
         ({"top_logprobs": -1}, 400, "top_logprobs must be between 0 and 20"),
@@ -106,9 +107,9 @@ def test_a_model_that_is_not_here_is_named_as_it_was_sent(client: httpx.Client) 
         ),
         ({"keep_alive": "soon"}, 400, 'time: invalid duration "soon"'),
         ({"options": {"num_ctx": "x"}}, 500, 'option "num_ctx" must be of type integer'),
-        ({"prompt": 3}, 400, "json: cannot unmarshal number into Go struct field GenerateRequest.prompt"),
-        ({"stream": "yes"}, 400, "cannot unmarshal string into Go struct field GenerateRequest.stream"),
-        ({"options": []}, 400, "cannot unmarshal array into Go struct field GenerateRequest.options"),
+        ({"prompt": 3}, 400, "number into Go struct field GenerateRequest.prompt of type string"),
+        ({"stream": "yes"}, 400, "string into Go struct field GenerateRequest.stream of type bool"),
+        ({"options": []}, 400, "array into Go struct field GenerateRequest.options"),
         ({"context": ["a"]}, 400, "GenerateRequest.context"),
     ],
 )  # fmt: skip
