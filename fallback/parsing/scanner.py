@@ -56,7 +56,9 @@ _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NAME_BEFORE = re.compile(
     rf"(?:call\s*:\s*)?{NAME.pattern}\s*(?:{'|'.join(map(re.escape, SEPARATORS))})?\s*"
 )
-_HEADER_BEFORE = re.compile(r"\bto=[\w.\-]+\s*(?:\w+\s*)?$")
+_HEADER_BEFORE = re.compile(
+    r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
+)
 _HELD_WORD = re.compile(
     r"[ \t]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
@@ -282,7 +284,7 @@ class Scanner:
         if before.strip(_BLANKS):
             name = _NAME_BEFORE.fullmatch(before.strip(_BLANKS))
             start = hit - len(before.lstrip(_BLANKS))
-            if name is None and _HEADER_BEFORE.search(before):
+            if name is None and _HEADER_BEFORE.fullmatch(before):
                 yield from self.channels.bare_header(start, hit, before)
                 return
             if name and start >= self.pos and self.catalogue.resolve(name.group(1)) is not None:
