@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from fallback.families.record import Family, Style
@@ -67,7 +68,8 @@ def style_of(family: Family, template: str) -> Style:
 
 def _constants_inlined(template: str) -> str:
     """Names that are set to a plain string give way to it: ``think_start + think_end``."""
-    constants = dict(_CONSTANT.findall(template))
+    # Real templates have a handful; thousands would make the search below slow.
+    constants = {m[1]: m[2] for m in islice(_CONSTANT.finditer(template), 32)}
     if not constants:
         return template
     names = re.compile(rf"\b(?:{'|'.join(constants)})\b(?!\s*=)")

@@ -17,7 +17,13 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from fallback.backend import Chunk, GenerationRequest, ModelInfo
-from fallback.errors import BackendError, BackendProtocolError, CapabilityError
+from fallback.errors import (
+    BackendError,
+    BackendProtocolError,
+    CapabilityError,
+    ModelNotFoundError,
+)
+from fallback.hosts import EMBEDDED
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.ollama import exchange
 from fallback.ollama.exchange import Answer, Exchange
@@ -38,7 +44,7 @@ from fallback.ollama.plan import (
 )
 from fallback.ollama.profile import Profile, digest_in, names_in, read_profile
 from fallback.ollama.reply import Guard, ReplyReader, decode_line
-from fallback.ollama.transport import EMBEDDED, Clients
+from fallback.ollama.transport import Clients
 from fallback.routing import refuse_without_completion
 
 __all__ = ["Endpoint", "OllamaBackend"]
@@ -100,7 +106,7 @@ class OllamaBackend:
     def _failure_flow(self, answer: Answer, asked: Asked) -> Flow[BackendError]:
         """The error for an answer; an unknown model is told together with those that are known."""
         error = failure(answer.status, answer.body, asked)
-        if answer.status == 404 and asked.model and "not found" in getattr(error, "detail", ""):
+        if isinstance(error, ModelNotFoundError):
             listing = yield from self._listing_flow()
             if listing is not None:
                 asked = replace(asked, models=names_in(listing))

@@ -11,11 +11,14 @@ both with status 200.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fallback.backend import GenerationRequest
+from fallback.errors import ConfigurationError
 from fallback.limits import Limits
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "Exchange",
     "chat",
     "common_fields",
+    "encoded",
     "generate_raw",
     "generate_system",
     "options_for",
@@ -33,6 +37,9 @@ __all__ = [
     "tags",
     "version",
 ]
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,19 @@ class Answer:
 
     status: int
     body: bytes
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """A body as JSON. Lone surrogates, such as a file name may hold, become U+FFFD.
+
+    Raises:
+        ConfigurationError: an option, a format or a schema is no plain JSON.
+    """
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"the request cannot be written as JSON: {error}") from error
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).encode()
 
 
 def tags() -> Exchange:

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from fallback.backend import GenerationRequest
+from fallback.errors import ConfigurationError
 from fallback.limits import Limits
 from fallback.ollama.exchange import Answer
 from fallback.ollama.plan import Way
@@ -54,7 +55,9 @@ class Memory:
         """
         key = _key(profile)
         given = request.num_ctx or request.options.get("num_ctx")
-        if isinstance(given, int) and given > 0:
+        if given is not None:
+            if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+                raise ConfigurationError(f"num_ctx is a number of tokens, not {given!r}")
             self._windows[key] = given
             return given
         trained = profile.info.context_length or limits.num_ctx

@@ -184,7 +184,7 @@ def plan_native(request: GenerationRequest, profile: Profile, sending: Sending) 
         exchange=exchange.chat(fields, messages, tools),
         kind="chat",
         path="chat+tools" if tools else "chat",
-        prompt_chars=len(json.dumps([messages, tools])),
+        prompt_chars=len(repr([messages, tools])),
     )
 
 

@@ -10,16 +10,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from fallback.hosts import EMBEDDED
 from fallback.limits import Limits
-from fallback.ollama.exchange import Exchange
+from fallback.ollama.exchange import Exchange, encoded
 
 if TYPE_CHECKING:
     from fallback.engine.core import Engine
 
-__all__ = ["EMBEDDED", "Clients", "is_loopback"]
-
-EMBEDDED = "embedded"
-"""The address of the engine in this process."""
+__all__ = ["Clients", "is_loopback", "no_certificates"]
 
 
 def is_loopback(url: str) -> bool:
@@ -65,7 +63,8 @@ class Clients:
         return {
             "method": request.method,
             "url": ("http://embedded" if self.host == EMBEDDED else self.host) + request.path,
-            "json": request.body,
+            "content": None if request.body is None else encoded(request.body),
+            "headers": {"Content-Type": "application/json"},
             "timeout": (connect, read, read, read),
         }
 

@@ -319,6 +319,11 @@ def test_a_template_is_searched_and_never_run() -> None:
     assert family.name == "chatml"
 
 
+def test_thousands_of_constants_cost_no_more_than_a_few() -> None:
+    many = "".join("{% set a" + str(i) + " = 'x' %}" for i in range(20_000))
+    assert recognise(many + "<|im_start|>") is not None
+
+
 def test_searching_a_huge_template_takes_linear_work() -> None:
     huge = "{% set a = 'b' %}" + "'<|im_start|>" * 50_000 + "add_generation_prompt" + "'" * 50_000
     family = recognise(huge)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fallback.backend import GenerationRequest
+from fallback.errors import ConfigurationError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Message
 from fallback.ollama import exchange
@@ -117,6 +118,18 @@ def test_the_questions_about_models_have_no_side_effects() -> None:
         ("GET", "/api/ps"),
         ("GET", "/api/version"),
     ]
+
+
+def test_a_body_is_written_in_utf_8_and_half_characters_are_replaced() -> None:
+    assert exchange.encoded({"a": "é<b>"}) == '{"a": "é<b>"}'.encode()
+    file_name = b"caf\xe9".decode("utf-8", "surrogateescape")
+    assert exchange.encoded({"a": file_name}) == '{"a": "caf\N{REPLACEMENT CHARACTER}"}'.encode()
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object()])
+def test_what_is_no_json_is_told_as_the_callers_mistake(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be written as JSON"):
+        exchange.encoded({"options": {"temperature": value}})
 
 
 def test_the_callers_options_are_never_changed() -> None:

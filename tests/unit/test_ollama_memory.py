@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fallback.backend import GenerationRequest, ModelInfo
+from fallback.errors import ConfigurationError
 from fallback.limits import Limits
 from fallback.messages import Message
 from fallback.ollama.exchange import Answer
@@ -49,6 +50,13 @@ def test_the_window_is_the_one_given_or_what_suits_the_model(
 def test_a_window_among_the_options_counts_as_given() -> None:
     asked = GenerationRequest(model="m", mode="prompt", messages=(), options={"num_ctx": 1234})
     assert Memory().window(asked, profile(), LIMITS) == 1234
+
+
+@pytest.mark.parametrize("wrong", ["8k", -1, True, 4.5])
+def test_a_window_that_is_no_number_of_tokens_is_refused(wrong: Any) -> None:
+    asked = GenerationRequest(model="m", mode="prompt", messages=(), options={"num_ctx": wrong})
+    with pytest.raises(ConfigurationError, match="num_ctx is a number of tokens, not"):
+        Memory().window(asked, profile(), LIMITS)
 
 
 def test_a_window_that_was_given_stays_so_that_the_model_is_not_loaded_again() -> None:
