@@ -1,9 +1,10 @@
-"""A server on this machine that speaks Ollama's wire as a script tells it to."""
+"""A server that speaks Ollama's wire as a script tells it to, and the embedded engine, which does."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import socket
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -14,8 +15,12 @@ from typing import Any
 
 import anyio
 import pytest
+import uvicorn
 
 from fallback.backend import Chunk, GenerationRequest, ModelInfo
+from fallback.engine.core import Engine
+from fallback.engine.models import pull
+from fallback.engine.serve import create_app
 from fallback.ollama import OllamaBackend
 
 CHATML = "{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}"
@@ -206,3 +211,25 @@ def backend(ollama: Any) -> Iterator[OllamaBackend]:
     made = OllamaBackend(ollama.url)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """An engine in this process with both small models on disk; fetches them if they are not."""
+    for name in ("smollm2:135m", "qwen2.5-coder:0.5b"):
+        pull(name)
+    with Engine() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def engine_url(engine: Engine) -> Iterator[str]:
+    """The same engine, served over HTTP on a free port of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(create_app(engine), log_level="error", lifespan="off")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
