@@ -28,7 +28,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 STANDARD_ONLY = frozenset[str]()
 THIRD_PARTY: dict[int, frozenset[str]] = {
     0: STANDARD_ONLY,
-    1: frozenset({"pydantic", "docstring_parser", "jsonschema_rs", "jiter", "rapidfuzz"}),
+    1: frozenset(
+        {"pydantic", "typing_extensions", "docstring_parser", "jsonschema_rs", "jiter", "rapidfuzz"}
+    ),
     2: frozenset({"jinja2", "markupsafe", "lark", "jiter", "jsonschema_rs"}),
     3: STANDARD_ONLY,
 }

@@ -39,9 +39,10 @@ def coerce(value: Any, schema: Mapping[str, Any] | CompiledSchema) -> tuple[Any,
         The value and notes such as ``string_to_integer $.days``, in the order of the schema's walk.
     """
     ready = compiled(schema)
-    if too_deep(value, ready.limits.max_depth):
-        return value, ()
-    if ready.accepts(value) and not (ready.document.has_integers and holds_float(value)):
+    if ready.accepts(value):
+        if not (ready.document.has_integers and holds_float(value)):
+            return value, ()
+    elif not ready.checkable(value):
         return value, ()
     run = _Run(ready)
     try:

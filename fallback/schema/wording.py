@@ -239,8 +239,8 @@ def _nearest(name: str, allowed: tuple[str, ...]) -> str | None:
 
 
 _NEAR = 0.75
-"""Likeness from which a name is suggested: ``cities`` and ``city`` have 0.82, ``nwe`` and ``new`` 0.77,
-``days`` and ``date`` 0.67."""
+"""Likeness from which a name is suggested: ``cities`` and ``city`` have 0.82, ``nwe`` and ``new``
+0.77, ``days`` and ``date`` 0.67."""
 
 _MOST_COMPARED = 200
 

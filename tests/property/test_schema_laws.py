@@ -7,23 +7,17 @@ import json
 from typing import Any
 
 import jsonschema
-import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from fallback.errors import InvalidToolError
 from fallback.schema import (
     CompiledSchema,
-    check,
     coerce,
     normalise,
     signature,
     skeleton,
     violations,
 )
-from fallback.schema.exact import NOT_EXACT, READERS, as_integer, as_number
-from fallback.schema.literals import read_literal
-from fallback.schema.samples import sample_of_pattern
 from fallback.schema.shape import holds_float
 from fallback.tools import Tool
 
@@ -60,36 +54,6 @@ VALUES = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
     max_leaves=8,
 )
-JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
-    max_leaves=20,
-)
-KEYWORDS = [
-    "type",
-    "properties",
-    "items",
-    "required",
-    "enum",
-    "const",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "$ref",
-    "$defs",
-    "default",
-    "examples",
-    "additionalProperties",
-    "minimum",
-    "pattern",
-    "format",
-    "description",
-    "nullable",
-    "prefixItems",
-    "not",
-    "if",
-    "then",
-]
 
 
 def _numbers(draw: st.DrawFn) -> dict[str, Any]:
@@ -286,52 +250,6 @@ def test_coercion_never_makes_a_valid_value_invalid(case: tuple[dict[str, Any], 
         assert not violations(schema, coerce(value, schema)[0])
 
 
-@given(st.integers())
-def test_every_integer_survives_being_written_as_text(number: int) -> None:
-    assert as_integer(str(number)) == number
-    assert as_number(str(number)) == number
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_fraction_survives_being_written_as_text(number: float) -> None:
-    read = as_number(repr(number))
-    assert read is NOT_EXACT or read == number
-    assert read is not NOT_EXACT or "e-3" in repr(number) or len(repr(number)) > 20
-
-
-@given(st.text())
-@example("1" * 5000)
-@example("[" * 5000)
-@example("{'a': " * 3000)
-@example("-" * 5000 + "1")
-@example("(" * 100 + ")" * 100)
-@example("['\\N{BULLET}']")
-@example("[1 if 1 else 2]")
-@example("{**{}}")
-@example("[b'']")
-@example("\ud800[]")
-def test_reading_text_as_another_type_never_raises(text: str) -> None:
-    for read in READERS.values():
-        read(text)
-
-
-PLAIN = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(-1e6, 1e6), st.text()),
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
-    max_leaves=10,
-)
-
-
-@given(st.one_of(st.lists(PLAIN), st.dictionaries(st.text(), PLAIN)))
-def test_a_python_literal_is_read_as_what_it_says_or_not_at_all(value: Any) -> None:
-    assert read_literal(repr(value)) in (value, ...)
-
-
-@given(st.lists(st.one_of(st.integers(), st.booleans(), st.text("abc 'é\"\n\\"))))
-def test_plain_python_lists_are_read(value: list[Any]) -> None:
-    assert read_literal(repr(value)) == value
-
-
 # --- violations
 
 
@@ -373,13 +291,6 @@ def test_violations_can_be_shown(case: tuple[dict[str, Any], Any]) -> None:
         violation.message.encode("utf-8")
 
 
-@given(JSON)
-def test_violations_of_anything_never_raise(value: Any) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    violations(schema, value)
-    coerce(value, schema)
-
-
 # --- signature and skeleton
 
 
@@ -409,71 +320,8 @@ def test_a_signature_names_every_argument(schema: dict[str, Any]) -> None:
     assert len(text) <= 6 * len(json.dumps(schema)) + 200
 
 
-ODD = st.recursive(
-    st.one_of(
-        st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([*KEYWORDS, "object", "#"])
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=4),
-    ),
-    max_leaves=25,
-)
-
-
-@given(st.one_of(ODD, JSON))
-def test_any_schema_is_either_refused_clearly_or_usable(schema: Any) -> None:
-    refusal, tool = "", None
-    try:
-        tool = tool_of(schema)
-    except InvalidToolError as error:
-        refusal = str(error)
-    if tool is None:
-        assert refusal.startswith("tool 'f': ")
-        assert "\n" not in refusal
-        return
-    assert len(signature(tool)) <= 6 * len(json.dumps(schema)) + 200
-    skeleton(tool)
-    violations(tool.compiled, {"a": 1})
-    coerce({"a": "1"}, tool.compiled)
-
-
 @given(parameters())
 @SLOW_TO_MAKE
 def test_normalising_twice_is_normalising_once(schema: dict[str, Any]) -> None:
     once = normalise(schema)
     assert normalise(once) == once
-
-
-@given(ODD)
-def test_normalising_never_changes_its_argument(schema: Any) -> None:
-    before = copy.deepcopy(schema)
-    try:
-        once = normalise(schema)
-    except InvalidToolError:
-        once = None
-    assert schema == before
-    if once is not None:
-        assert normalise(once) == once
-
-
-@given(st.text(max_size=30))
-@example("^(a|b)+$")
-@example("[z-a]")
-@example("(((((((((((((((((((((((((((")
-def test_making_text_for_any_pattern_never_raises(pattern: str) -> None:
-    made = sample_of_pattern(pattern)
-    assert made is None or len(made) <= 1000
-
-
-@pytest.mark.parametrize("depth", [50, 120, 200, 10_000])
-def test_a_deep_schema_is_usable_or_refused(depth: int) -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(depth):
-        schema = {"type": "object", "properties": {"a": schema}}
-    if depth == 50:
-        check(schema)
-        assert signature(tool_of(schema))
-    else:
-        with pytest.raises(InvalidToolError, match="nested deeper than 128 levels"):
-            check(schema)
