@@ -1,4 +1,4 @@
-"""A server that speaks Ollama's wire as a script tells it to, and the embedded engine, which does."""
+"""A server that speaks Ollama's wire as a script tells it to, and the real embedded engine."""
 
 from __future__ import annotations
 
