@@ -131,7 +131,11 @@ def test_no_calls_are_no_text(dialect: Dialect) -> None:
 @DIALECTS
 def test_a_result_names_its_call_and_how_it_went(dialect: Dialect) -> None:
     good = ToolResult(call_id="call_1_0", name="get_weather", content="4 °C")
-    assert result_text(good, dialect) == "```tool_result get_weather call_1_0\n4 °C\n```"
+    # Without the sentence a small model goes on with a call, or with a result of its own.
+    assert result_text(good, dialect) == (
+        "```tool_result get_weather call_1_0\n4 °C\n```\n\n"
+        "If this answers my question, reply in plain words now."
+    )
     bad = ToolResult(call_id="c", name="f", status="error", content="Error: no")
     assert result_text(bad, dialect) == "```tool_result f c error\nError: no\n```"
 
