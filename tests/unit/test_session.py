@@ -87,8 +87,10 @@ def test_the_conversation_goes_on_with_calls_and_results(drive: Drive) -> None:
     assert contents[1:] == [
         "Weather in Oslo?",
         OSLO,
-        "```tool_result get_weather call_1_0\nfine in Oslo\n```\n\n"
-        "If this answers my question, reply in plain words now.",
+        (
+            "```tool_result get_weather call_1_0\nfine in Oslo\n```\n\n"
+            "If this answers my question, reply in plain words now."
+        ),
         "Fine.",
         "And now?",
     ]
