@@ -231,13 +231,14 @@ class Fences:
     # -- inline code
 
     def _code_span(self, hit: int, run: int) -> Steps:
-        """Inline code is text. Unless it begins with a marker, it ends on its line or is none."""
+        """Inline code is text. A single back-tick ends on its line or is none, but for a marker."""
         scanner, source = self.scanner, self.source
         inside = hit + run
         while inside == len(source.buf) and not source.final:
             yield None
         limit = hit + _CODE_SPAN
-        boundary = _PARAGRAPH if source.buf[inside : inside + 1] in ("<", "[", "{") else _LINE
+        long = run > 1 or source.buf[inside : inside + 1] in ("<", "[", "{")
+        boundary = _PARAGRAPH if long else _LINE
         search = inside
         while True:
             close = _exact(run).search(source.buf, search, limit)

@@ -45,6 +45,7 @@ _TRIGGERS_AFTER_CALL = (*_TRIGGERS, "Observation")
 _LINE_START_ONLY = "{(~"
 _LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
 _NUMBER_BEHIND = re.compile(r":\d*$")
+_QUOTED = re.compile(r">[ \t]?")
 _BLANKS = " \t"  # what may stand between the start of a line and a call on it
 _MARKER_STARTS = frozenset(text[0] for text in markers.table())
 _OTHER_WORDS = (
@@ -249,7 +250,7 @@ class Scanner:
     def _at_trigger(self, hit: int, char: str) -> Steps:
         before = self._line_before(hit)
         if before.lstrip().startswith(">"):
-            yield from self._block_quote(hit)
+            yield from self._block_quote(hit, before)
         elif char in "`~":
             yield from self.fences.ticks(hit, char, before)
         elif char == "{":
@@ -263,15 +264,31 @@ class Scanner:
         else:
             yield from self._marker(hit, char, before)
 
-    def _block_quote(self, hit: int) -> Steps:
-        """The rest of a quoted line is text, whatever it holds."""
+    def _block_quote(self, hit: int, before: str) -> Steps:
+        """A block quote is text, whatever it holds; it is passed on line by line."""
         source = self.source
-        search = hit
-        while (line := source.buf.find("\n", search)) < 0 and not source.final:
-            search = len(source.buf)
-            yield AnyOf("\n")
-        self.look = line if line >= 0 else len(source.buf)
-        self.sink.quoted("block_quote", source.buf[hit : self.look], source.base + hit)
+        pieces = [before.lstrip()[1:]]
+        start = source.base + hit - len(before)
+        self.text(hit)
+        while True:
+            line = source.buf.find("\n", self.pos)
+            pieces.append(source.buf[self.pos : line if line >= 0 else len(source.buf)])
+            self.text(line + 1 if line >= 0 else len(source.buf))
+            if line >= 0:
+                while len(source.buf) == self.pos and not source.final:
+                    self.forget()
+                    yield None
+                sign = _QUOTED.match(source.buf, self.pos)
+                if sign is None:
+                    break
+                pieces.append("\n")
+                self.text(sign.end())
+            elif source.final:
+                break
+            else:
+                self.forget()
+                yield None
+        self.sink.quoted("block_quote", "".join(pieces), start)
 
     def pass_over(self, hit: int, char: str) -> None:
         """Not here. What counts only at the start of a line need not be looked for before the next."""
@@ -475,28 +492,41 @@ class Scanner:
         if not body.items:
             yield from self._empty_envelope(hit, behind, marker, at_line_start=at_line_start)
             return
-        end = yield from self.behind_body(body.end, ticks=ticks)
-        self.accept(hit, body, end, marker.dialect, closed=end > body.end)
+        end = yield from self.behind_body(body.end, closers=marker.closers, ticks=ticks)
+        closed = any(closer in source.buf[body.end : end] for closer in (*marker.closers, "```"))
+        self.accept(hit, body, end, marker.dialect, closed=closed)
 
-    def behind_body(self, at: int, *, ticks: int = 0) -> Generator[Waiter | None, None, int]:
-        """Past the closers, surplus brackets and end-of-turn tokens that follow a body."""
+    def behind_body(
+        self, at: int, *, closers: tuple[str, ...] = (), ticks: int = 0
+    ) -> Generator[Waiter | None, None, int]:
+        """Past what closes a body: brackets too many, end-of-turn tokens, its own closers.
+
+        Once the body's own ``closers`` and the fence of ``ticks`` have been seen nothing more is waited
+        for, so that a call is ready the moment it is closed.
+        """
         source = self.source
+        waited_for = set(closers)
         while True:
             solid = yield from source.solid(at)
             char = source.buf[solid : solid + 1]
-            if char in ("]", "}", ")", ">") and char:
+            if char and char in "]})>":
                 at = solid + 1
                 continue
             if char == "`" and ticks:
                 run = yield from self.fences.whole_run(solid, "`")
-                if run >= ticks:
-                    at, ticks = solid + run, 0
-                    continue
+                if run < ticks:
+                    return at
+                at, ticks = solid + run, 0
+            else:
+                marker = yield from self.marker_at(solid) if char in _MARKER_STARTS else _nothing()
+                if marker is None and source.buf[solid:] in markers.prefixes():
+                    return len(source.buf)  # the reply ends inside a closer
+                if marker is None or marker.role not in ("close", "end"):
+                    return at
+                at = solid + len(marker.text)
+                waited_for.discard(marker.text)
+            if closers and not waited_for and not ticks:
                 return at
-            marker = yield from self.marker_at(solid) if char in _MARKER_STARTS else _nothing()
-            if marker is None or marker.role not in ("close", "end"):
-                return at
-            at = solid + len(marker.text)
 
     def _empty_envelope(
         self, hit: int, behind: int, marker: Marker, *, at_line_start: bool
@@ -509,7 +539,7 @@ class Scanner:
         fault = Fault(
             "invalid_json", f"what follows `{marker.text}` is neither a JSON object nor a call"
         )
-        stop = yield from self.behind_body(end)
+        stop = yield from self.behind_body(end, closers=marker.closers)
         body = Body([Item(hit, end, fault=fault)], hit, end)
         self.accept(hit, body, stop, marker.dialect)
 
@@ -537,7 +567,7 @@ class Scanner:
         however complete it looks (rule 6).
         """
         self.text(hit)
-        if not closed and self.source.cut_short and not self.source.buf[end:].strip():
+        if not closed and self.source.cut_short and not self.source.buf[end:].strip("` \t\r\n"):
             name = body.calls[-1].name if body.calls else ""
             body.items[-1] = Item(hit, end, fault=truncated(name))
         self.sink.calls(body, dialect)

@@ -13,7 +13,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
-from fallback.dialects.tags import OPENERS, XML, TagSpelling
+from fallback.dialects.tags import OPENERS, OPENERS_BEGIN, XML, TagSpelling
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import decode_at
 
@@ -39,6 +39,8 @@ class TagReader:
                 return (match.group("name"), match.end()) if match else None
             begun = OPENERS.match(source.buf, at)
             if match is None and begun and len(source.buf) > begun.end() + 2:
+                return None
+            if match is None and not begun and not OPENERS_BEGIN.fullmatch(source.buf, at):
                 return None
             yield None
 
