@@ -59,12 +59,12 @@ def validate(
         _refuse_placeholders(arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
-    arguments, notes = coerce(arguments, tool.parameters)
-    faults = violations(tool.parameters, arguments)
+    arguments, notes = coerce(arguments, tool.compiled)
+    faults = violations(tool.compiled, arguments)
     if faults and None in arguments.values():
         arguments, dropped = _without_nulls(arguments, tool, {fault.path for fault in faults})
         notes += dropped
-        faults = violations(tool.parameters, arguments) if dropped else faults
+        faults = violations(tool.compiled, arguments) if dropped else faults
     if faults:
         message = "; ".join(fault.message for fault in faults[:4])
         return _problem(

@@ -51,7 +51,7 @@ class Channels:
             return
         scanner.text(hit)
         scanner.segment("markup", hit, body_at)
-        scanner.head = ""
+        scanner.fresh_line()
         channel = _CHANNEL.search(header)
         if channel and channel.group(1) == "analysis":
             yield from scanner.reasoning(_CLOSERS, keep="<|start|>")

@@ -192,6 +192,11 @@ class Scanner:
             self.sink.segment(kind, self.source.base + start, self.source.base + end)
             self._advance(end)
 
+    def fresh_line(self) -> None:
+        """What follows markup begins a line, and what was passed over on this one may count now."""
+        self.head = ""
+        self.found.clear()
+
     def _advance(self, end: int) -> None:
         line = self.source.buf.rfind("\n", self.pos, end)
         if line >= 0:
@@ -422,7 +427,7 @@ class Scanner:
     def reasoning(self, closers: tuple[str, ...], *, keep: str = "") -> Steps:
         """Pass everything up to a closer on as thinking, as it arrives; ``keep`` closes and stays."""
         yield from self._pass_on(closers, self._thinking, keep)
-        self.head = ""  # what follows begins the answer
+        self.fresh_line()
 
     def answer(self, closers: tuple[str, ...]) -> Steps:
         """Pass everything up to a closer on as text: a channel that holds the answer, not calls."""
@@ -573,7 +578,7 @@ class Scanner:
         self.sink.calls(body, dialect)
         self.segment("call" if body.calls else "rejected", hit, end)
         self.called = self.closed_call = True
-        self.head = ""
+        self.fresh_line()
 
     # -- bodies without a marker
 
