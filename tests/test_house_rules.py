@@ -52,7 +52,8 @@ def lines_of(path: Path) -> int:
 
 @pytest.mark.parametrize("path", EVERY_MODULE, ids=name_of)
 def test_a_module_fits_in_one_sitting(path: Path) -> None:
-    assert lines_of(path) <= 400
+    # A test file may be longer: it is a list, and nobody has to hold it in the head.
+    assert lines_of(path) <= (600 if path in TESTS else 400)
 
 
 def test_most_modules_are_small() -> None:
