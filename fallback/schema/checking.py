@@ -43,7 +43,7 @@ def check_compiled(compiled: CompiledSchema) -> None:
     Raises:
         InvalidToolError: see :func:`check`.
     """
-    from jsonschema_rs import ReferencingError, ValidationError
+    from jsonschema_rs import ValidationError
 
     document = compiled.document
     seen = set()
@@ -62,10 +62,10 @@ def check_compiled(compiled: CompiledSchema) -> None:
         raise InvalidToolError("the references of the schema multiply beyond what can be checked")
     try:
         _ = compiled.validator
-    except ValidationError as error:
-        raise InvalidToolError(_fault(error)) from None
-    except (ReferencingError, ValueError) as error:
-        raise InvalidToolError(f"not a valid schema: {cut(str(error), 160)}") from None
+    except InvalidToolError as error:
+        cause = error.__cause__
+        said = _fault(cause) if isinstance(cause, ValidationError) else str(error)
+        raise InvalidToolError(said) from None
 
 
 def _targets(compiled: CompiledSchema, node: Node) -> list[Node]:

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fallback.errors import InvalidToolError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.schema.document import Document, Node
 from fallback.schema.normal import Schema, modernise
+from fallback.schema.places import cut
 from fallback.schema.shape import flaw
 
 if TYPE_CHECKING:
@@ -45,9 +47,15 @@ class CompiledSchema:
 
     @cached_property
     def validator(self) -> Validator:
-        """The validator of the whole schema; raises what jsonschema-rs raises for an invalid
-        one."""
-        return _validator(self.schema)
+        """The validator of the whole schema.
+
+        Raises:
+            InvalidToolError: not valid JSON Schema; its cause is the error of jsonschema-rs.
+        """
+        try:
+            return _validator(self.schema)
+        except ValueError as error:
+            raise InvalidToolError(f"not a valid schema: {cut(str(error), 160)}") from error
 
     @cached_property
     def _registry(self) -> Registry:
@@ -78,6 +86,14 @@ class CompiledSchema:
             part = _validator({"$ref": f"{_ROOT}#{node.pointer}"}, registry=self._registry)
             self._parts[node.pointer] = part
         return _is_valid(part, value)
+
+    def argument_accepts(self, name: str, value: Any) -> bool:
+        """Whether one declared argument may have that value, whatever the others are.
+
+        Raises:
+            KeyError: no such argument stands under ``properties``.
+        """
+        return self.part_accepts(self.document.root.at("properties", name), value)
 
     def pattern_matches(self, pattern: str, text: str) -> bool:
         """Whether a regular expression of the schema is found in the text, in linear time."""

@@ -65,7 +65,13 @@ def _explained(ready: CompiledSchema, arguments: Any) -> Iterator[Violation]:
     from fallback.schema.wording import Explainer
 
     explain = Explainer(ready.document)
-    for error in islice(ready.errors(arguments), ready.limits.max_violations):
+    try:
+        errors = list(islice(ready.errors(arguments), ready.limits.max_violations))
+    except ValueError:
+        message = "the arguments hold something that JSON has no form for"
+        yield Violation(path="$", keyword="json", message=message)
+        return
+    for error in errors:
         yield from explain(error)
 
 

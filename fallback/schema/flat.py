@@ -49,18 +49,13 @@ class Flat:
     sources: list[Node] = field(default_factory=list)
 
     @property
-    def is_object(self) -> bool:
-        """Whether the value is an object, as far as one can tell."""
-        if self.kinds is None:
-            return bool(self.properties) or isinstance(self.rest, Node)
-        return "object" in self.kinds
-
-    @property
-    def is_array(self) -> bool:
-        """Whether the value is an array, as far as one can tell."""
-        if self.kinds is None:
-            return bool(self.prefix) or self.items is not None
-        return "array" in self.kinds
+    def likely_kinds(self) -> list[str]:
+        """The types, or what the other keywords are about where the schema does not say."""
+        if self.kinds is not None:
+            return self.kinds
+        about_objects = bool(self.properties) or isinstance(self.rest, Node)
+        about_arrays = bool(self.prefix) or self.items is not None
+        return ["object"] * about_objects + ["array"] * about_arrays
 
     @property
     def says_nothing(self) -> bool:

@@ -124,9 +124,7 @@ class _Maker:
             yield from self._combined([*nodes, branch], name, chosen | {group[0].pointer})
 
     def _of_kinds(self, flat: Flat, name: str) -> Iterator[Any]:
-        kinds = flat.kinds
-        if kinds is None:
-            kinds = ["object"] * flat.is_object + ["array"] * flat.is_array or ["string", "object"]
+        kinds = flat.likely_kinds or ["string", "object"]
         for kind in [k for k in kinds if k != "null"] + [k for k in kinds if k == "null"]:
             if kind == "object":
                 yield self._object(flat)

@@ -111,11 +111,8 @@ class TypePrinter:
             shown = [literal(option) for option in flat.options]
             self._room -= sum(map(len, shown))
             return " | ".join(dict.fromkeys(shown)) or "never"
-        kinds = flat.kinds
-        if kinds is None:
-            kinds = ["object"] * flat.is_object + ["array"] * flat.is_array
         written = {"object": self._object, "array": self._array}
-        texts = [written[k](flat, path) if k in written else k for k in kinds]
+        texts = [written[k](flat, path) if k in written else k for k in flat.likely_kinds]
         # ``null`` reads best at the end, wherever the schema has it.
         texts = [t for t in texts if t != "null"] + [t for t in texts if t == "null"]
         return " | ".join(dict.fromkeys(texts)) or ("any" if flat.kinds is None else "never")

@@ -20,12 +20,9 @@ def describe(docstring: str | None) -> Described:
     """
     if not docstring or not docstring.strip():
         return Described("", {})
-    from docstring_parser import ParseError, parse
+    from docstring_parser import parse
 
-    try:
-        read = parse(docstring)
-    except ParseError:
-        return Described(docstring.strip(), {})
+    read = parse(docstring)
     text = "\n".join(filter(None, (read.short_description, read.long_description)))
     parameters = {
         param.arg_name.strip("*` "): " ".join(param.description.split())

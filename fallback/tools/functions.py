@@ -130,10 +130,8 @@ def _parameters(
 ) -> tuple[list[Parameter], bool]:
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError) as error:
-        raise InvalidToolError(f"tool {name!r}: its signature cannot be read") from error
-    except NameError as error:
-        raise InvalidToolError(f"tool {name!r}: {error}") from error
+    except (TypeError, ValueError, NameError) as error:
+        raise InvalidToolError(f"tool {name!r}: its signature cannot be read: {error}") from error
     listed = list(signature.parameters.values())
     bound = bool(listed) and _is_self(function, listed[0])
     found = []

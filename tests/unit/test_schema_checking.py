@@ -121,7 +121,7 @@ def test_no_reference_is_ever_fetched(server: _Listening, tmp_path: Path) -> Non
 def test_what_has_not_been_checked_is_not_fetched_either(server: _Listening) -> None:
     remote = f"http://127.0.0.1:{server.server_port}/schema.json"
     ready = CompiledSchema(normalise(of(a={"$ref": remote})))
-    with pytest.raises(ValueError, match="not followed"):
+    with pytest.raises(InvalidToolError, match="not followed"):
         violations(ready, {"a": 1})
     assert server.asked == []
 
@@ -221,3 +221,49 @@ def test_pointers_lead_where_they_came_from(key: str) -> None:
 
 def test_the_schema_is_json_after_all() -> None:
     assert json.loads(json.dumps(normalise(TREE))) == normalise(TREE)
+
+
+def test_one_argument_can_be_asked_about_alone() -> None:
+    ready = Tool(name="f", parameters=TREE | {"required": ["x", "y"]}).compiled
+    assert ready.argument_accepts("x", expression(3))
+    assert not ready.argument_accepts("x", None)
+    with pytest.raises(KeyError):
+        ready.argument_accepts("y", 1)
+
+
+def test_a_schema_that_is_not_valid_for_other_reasons_is_refused_too() -> None:
+    with pytest.raises(InvalidToolError):
+        check(of(a={"$anchor": "not an anchor"}))
+    with pytest.raises(InvalidToolError, match="not a valid schema"):
+        violations({"type": "datum"}, {})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"$ref": "#"}, "contains": {"$ref": "#"}, "prefixItems": [{"$ref": "#"}]},
+        {"additionalProperties": {"$ref": "#"}, "patternProperties": {"a": {"$ref": "#"}}},
+        {"properties": {"a": {"$ref": "#"}}, "not": {"$ref": "#/properties/a", "const": 3}},
+        {"dependentSchemas": {"a": {"$ref": "#"}}, "items": True, "if": False},
+    ],
+)
+def test_what_a_recursive_schema_costs_is_worked_out_for_every_keyword(schema: Any) -> None:
+    document = Document(normalise({"properties": {"x": schema}, **of()}) | schema)
+    assert document.multiplies
+    for value in ([[1, [2]], []], {"a": {"a": {}}, "b": 1}, 5, "text"):
+        assert document.affordable(document.root, value, 1000)
+        assert not document.affordable(document.root, value, 0)
+
+
+def test_a_value_larger_than_the_budget_is_not_affordable() -> None:
+    document = Document({"$ref": "#/$defs/T", "$defs": {"T": {"items": {"$ref": "#/$defs/T"}}}})
+    assert not document.affordable(document.root, [[]] * 1000, 500)
+    links: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(3000)}
+    chain = Document({"$ref": "#/$defs/d0", "$defs": links | {"d3000": {"$ref": "#"}}})
+    assert not chain.affordable(chain.root, 1, 10**9)
+
+
+def test_an_anchor_inside_a_list_of_schemas_is_found() -> None:
+    schema = of(a={"$ref": "#deep"}) | {"allOf": [True, {"$anchor": "deep", "type": "string"}]}
+    check(schema)
+    assert violations(schema, {"a": 3})

@@ -45,6 +45,7 @@ def one(schema: Any, value: Any) -> tuple[Any, tuple[str, ...]]:
         (ARRAY, "[1, 2]", [1, 2], "string_to_array"),
         (ARRAY, "['a', True, None]", ["a", True, None], "string_to_array"),
         (ARRAY, "('a', 'b')", ["a", "b"], "string_to_array"),
+        (ARRAY, "['a', true, null]", ["a", True, None], "string_to_array"),
         (OBJECT, '{"a": 1}', {"a": 1}, "string_to_object"),
         (OBJECT, "{'a': {'b': -1.5}}", {"a": {"b": -1.5}}, "string_to_object"),
         (OBJECT, ' {"a": [true]}\n\n', {"a": [True]}, "string_to_object"),
@@ -129,6 +130,8 @@ def test_a_string_that_may_be_a_string_stays_one(schema: Any, value: str) -> Non
         (ARRAY, "(1)"),
         (ARRAY, "[NaN]"),
         (ARRAY, "[1e999]"),
+        (ARRAY, "['a', 1e999]"),
+        (ARRAY, "[{1, 2}, 'a']"),
         (ARRAY, "[b'x']"),
         (ARRAY, "[" * 5000 + "]" * 5000),
         (ARRAY, "['" + "x" * 60_000 + "']"),
@@ -303,3 +306,41 @@ def test_many_alternatives_at_many_places_come_to_an_end() -> None:
 def test_a_bound_does_not_keep_a_value_from_being_converted() -> None:
     result, notes = one({"type": "integer", "maximum": 7}, "9")
     assert (result, notes) == (9, ("string_to_integer $.x",))
+
+
+def test_a_schema_that_is_just_true_or_false_changes_nothing() -> None:
+    schema = {"properties": {"a": True, "b": INTEGER}, "additionalProperties": False}
+    assert coerce({"a": "1", "b": "2", "c": "3"}, schema)[0] == {"a": "1", "b": 2, "c": "3"}
+    assert one({"anyOf": [False, INTEGER]}, "x") == ("x", ())
+
+
+def test_the_one_alternative_of_the_right_type_is_found_through_references() -> None:
+    schema = {
+        "properties": {"x": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}, False]}},
+        "$defs": {
+            "A": {"$ref": "#/$defs/B"},
+            "B": {"type": "object", "properties": {"n": INTEGER}, "required": ["m"]},
+        },
+    }
+    assert coerce({"x": '{"n": "1"}'}, schema)[0] == {"x": {"n": 1}}
+
+
+def test_a_value_that_the_validator_cannot_see_is_left_alone() -> None:
+    schema = {"properties": {"n": INTEGER, "t": STRING}}
+    for odd in ("\ud800", {1, 2}, {1: "a"}):
+        value = {"n": "1", "t": odd}
+        assert coerce(value, schema)[0]["t"] is odd
+
+
+def test_a_chain_of_references_that_nobody_checked_ends() -> None:
+    links = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}]} for i in range(2000)}
+    schema = {"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": links | {"d2000": INTEGER}}
+    assert coerce({"x": "1"}, schema) == ({"x": "1"}, ())
+
+
+def test_branches_are_not_tried_without_end() -> None:
+    schema = {"items": {"anyOf": [INTEGER, BOOLEAN, {"type": "null"}]}}
+    value = ["1"] * 3400
+    result, _ = coerce(value, schema)
+    assert result[:3] == [1, 1, 1]
+    assert result[-1] == "1"

@@ -323,3 +323,25 @@ def test_forbidden_arguments_are_refused_even_if_the_schema_is_open() -> None:
     assert found.path == "$.user_id"
     assert found.message == "unknown argument `user_id`; allowed: query"
     assert "secret-7" not in repr(found)
+
+
+def test_a_large_structure_that_is_missing_is_named_by_its_kind() -> None:
+    held = {f"property_{i}": {"type": "string"} for i in range(20)}
+    schema = {"properties": {"a": {"type": "object", "properties": held}}, "required": ["a"]}
+    assert said(schema, {}) == ["`a` is required: object"]
+
+
+def test_what_is_refused_by_a_schema_that_stands_elsewhere_is_still_said() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/components/schemas/A~1B"}},
+        "components": {
+            "schemas": {"A/B": {"type": "object", "properties": {"n": {"type": "null"}}}}
+        },
+    }
+    assert said(schema, {"a": {"n": 1}}) == ["`$.a.n`: expected null, got integer 1"]
+    assert said(schema, {"a": 1}) == ["`$.a`: expected object {n?: null}, got integer 1"]
+
+
+def test_what_json_has_no_form_for_is_refused() -> None:
+    for odd in ({1, 2}, object(), float("nan")):
+        assert violations({"properties": {"a": {"type": "object"}}}, {"a": odd})

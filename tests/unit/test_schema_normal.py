@@ -231,3 +231,12 @@ def test_the_limits_count() -> None:
         normalise(schema, limits=Limits(max_depth=3))
     with pytest.raises(InvalidToolError, match="longer than 20 characters as JSON"):
         normalise(schema, limits=Limits(max_schema_chars=20))
+
+
+def test_older_ways_to_refer_to_oneself_are_understood() -> None:
+    schema = normalise(
+        {"properties": {"n": {"type": "int"}, "more": {"$recursiveRef": "#"}}, "required": True}
+    )
+    assert schema["properties"]["more"] == {"$ref": "#"}
+    assert "required" not in schema
+    assert violations(schema, {"more": {"n": "x"}})

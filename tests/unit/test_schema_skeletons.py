@@ -203,6 +203,9 @@ def test_every_example_of_a_format_passes_its_check(form: str) -> None:
         (r"^[^/]+/[^/]+$", "a/a"),
         (r"^\w+@\w+\.\w{2,4}$", "a@a.aa"),
         (r"[\]x]", "x"),
+        ("[]a]", "a"),
+        ("[q]", "q"),
+        (r"a\tb\b", "a\tb"),
         ("", ""),
     ],
 )
@@ -214,6 +217,10 @@ def test_text_is_made_for_simple_patterns(pattern: str, text: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
+        "(" * 30 + "a" + ")" * 30,
+        "a{900}b{900}",
+        r"[^\s\S]",
+        "(a",
         "(?=a)b",
         r"(a)\1",
         "a{5000}",
@@ -237,3 +244,35 @@ def test_numbers_stay_within_their_bounds() -> None:
     assert sample_number("integer", {"exclusiveMaximum": 1}) == 0
     assert sample_number("number", {"exclusiveMaximum": 1, "exclusiveMinimum": 0.5}) == 0.75
     assert sample_number("integer", {"multipleOf": 0.5}) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object", "required": ["z"]}, {"z": "some z"}),
+        (
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "minProperties": 1},
+            {"a": 1},
+        ),
+        (
+            {"type": "object", "properties": {"a": {}}, "minProperties": 1, "required": ["z"]},
+            {"z": "some z"},
+        ),
+        ({"type": "array", "uniqueItems": True, "minItems": 2}, ["x 1", "x 2"]),
+        (
+            {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 2},
+            [1, 2],
+        ),
+        ({"type": "array", "minItems": 1}, ["x"]),
+    ],
+)
+def test_members_and_items_are_made_up_where_their_number_asks_for_it(
+    schema: Any, value: Any
+) -> None:
+    assert one(schema) == value
+
+
+def test_a_schema_with_endless_alternatives_gives_up() -> None:
+    groups = {"allOf": [{"anyOf": [{"minimum": i}, {"maximum": i}]} for i in range(40)]}
+    tool = Tool(name="f", parameters={"properties": {"x": groups}, "required": ["x"]})
+    assert "x" in skeleton(tool)

@@ -162,3 +162,10 @@ def test_an_injected_parameter_may_have_any_type() -> None:
         "connection": one,
         "later": 2,
     }
+
+
+def test_a_place_inside_a_union_is_named_as_far_as_it_exists() -> None:
+    def f(x: list[Order | Point]) -> None: ...
+
+    with pytest.raises(ArgumentsError, match=r"^`\$\.x\[0\]`: "):
+        Tool.from_function(f).bind({"x": [{"item": "a", "amount": 1.5}]})

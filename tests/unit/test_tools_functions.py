@@ -327,3 +327,8 @@ def test_an_injected_name_has_to_be_a_parameter() -> None:
 def test_the_limits_of_the_caller_count() -> None:
     with pytest.raises(InvalidToolError, match="tool 'f_literal': the schema is longer than 10"):
         Tool.from_function(f_literal, limits=Limits(max_schema_chars=10))
+
+
+def test_a_callable_without_a_signature_is_refused() -> None:
+    with pytest.raises(InvalidToolError, match="tool 'odd': its signature cannot be read"):
+        Tool.from_function(max, name="odd")
