@@ -1,7 +1,7 @@
 """Tool calling for language models that cannot call tools.
 
-The public names, and nothing else. Each is loaded when it is first used, so that importing the package
-costs next to nothing and does no I/O.
+The public names, and nothing else. Each is loaded when it is first used, so that importing the
+package costs next to nothing and does no I/O.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """What the loop asks of a model server, and what it gets back; no server is named here.
 
-A backend is given one complete :class:`GenerationRequest` and yields :class:`Chunk` values. Closing the
-iterator cancels the generation. Sync and async are two methods of one object, so a backend serves
-``Session`` and ``AsyncSession`` alike; one that is only used with one of them need not have the other.
+A backend is given one complete :class:`GenerationRequest` and yields :class:`Chunk` values. Closing
+the iterator cancels the generation. Sync and async are two methods of one object, so a backend
+serves
+``Session`` and ``AsyncSession`` alike; one that is only used with one of them need not have the
+other.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ class ModelInfo:
     """What a server says about a model, in our words.
 
     Attributes:
-        capabilities: as the server lists them (``completion``, ``tools``, ``thinking`` ...); ``None``
+        capabilities: as the server lists them (``completion``, ``tools``, ``thinking`` ...);
+        ``None``
             where the server is too old to say.
         family: our chat-template family, such as ``chatml``; ``None`` if it is not recognised.
         parser: name of Ollama's builtin parser for the model; such models lose tool-like text.
@@ -42,12 +45,13 @@ class ModelInfo:
 class GenerationRequest:
     """One generation.
 
-    In ``native`` mode ``messages`` keep their calls and results and ``catalogue`` is sent as tools. In
-    ``prompt`` mode the loop has rendered everything: ``messages`` are one optional ``system`` and then
-    strictly alternating ``user``/``assistant`` text, and ``catalogue`` is ``None``.
+    In ``native`` mode ``messages`` keep their calls and results and ``catalogue`` is sent as tools.
+    In
+    ``prompt`` mode the loop has rendered everything: ``messages`` are one optional ``system`` and
+    then strictly alternating ``user``/``assistant`` text, and ``catalogue`` is ``None``.
 
-    ``prefill`` is the beginning of the reply, put into the model's mouth; it is not part of the text
-    that comes back. ``stop`` is added to the model's own stop strings, never in place of them.
+    ``prefill`` is the beginning of the reply, put into the model's mouth; it is not part of the
+    text that comes back. ``stop`` is added to the model's own stop strings, never in place of them.
     ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...).
     """
 

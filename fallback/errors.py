@@ -15,16 +15,17 @@
     │   ├─ BackendTimeoutError             somebody answers too slowly
     │   ├─ BackendStatusError              an HTTP status of 400 or more
     │   │   ├─ ModelNotFoundError          404: the server does not have that model
-    │   │   ├─ CapabilityError             400: the model cannot do that (tools, completion, thinking)
+    │   │   ├─ CapabilityError             400: the model cannot do that (tools, thinking …)
     │   │   └─ ContextWindowError          the prompt does not fit the window; carries the numbers
     │   └─ BackendProtocolError            an undecodable, failed or unfinished reply
     ├─ EngineError                         the embedded engine or its model store
-    └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice at once
+    └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice
 
     ToolFailed, ToolRetry, PauseTurn       signals a tool raises; they are not FallbackErrors
 
-Who is at fault decides what happens: a developer's mistake raises early, the outside world raises at
-the boundary, and a *model's* mistake is never an exception: it is a :class:`~fallback.messages.Problem`.
+Who is at fault decides what happens: a developer's mistake raises early, the outside world raises
+at the boundary, and a *model's* mistake is never an exception: it is a
+:class:`~fallback.messages.Problem`.
 """
 
 from __future__ import annotations

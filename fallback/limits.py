@@ -1,7 +1,7 @@
 """Every number in the project, each with its reason.
 
-A limit lives here or nowhere: a number that is repeated where it is used is a number that will differ.
-``None`` switches a limit off where the field allows it.
+A limit lives here or nowhere: a number that is repeated where it is used is a number that will
+differ. ``None`` switches a limit off where the field allows it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Limits:
     """Calls accepted from one reply. OpenAI's wire allows 128 parallel calls."""
 
     max_depth: int = 128
-    """Nesting of arguments and schemas. jiter stops at 200; jsonschema-rs overflows the stack of the
-    process beyond some 10,000, so nothing deeper may ever reach it."""
+    """Nesting of arguments and schemas. jiter stops at 200; jsonschema-rs overflows the stack of
+    the process beyond some 10,000, so nothing deeper may ever reach it."""
 
     max_tools: int = 1024
     """Tools in one catalogue. OpenAI's own limit is 128; gateways that merge servers go further."""
@@ -38,12 +38,12 @@ class Limits:
     the validator. A schema without repeated references costs one per node."""
 
     max_explain_cost: int = 100_000
-    """The same for explaining what is wrong: the validator then tries every alternative, and makes an
-    error of each, which takes it a thousand times as long."""
+    """The same for explaining what is wrong: the validator then tries every alternative, and makes
+    an error of each, which takes it a thousand times as long."""
 
     max_literal_chars: int = 50_000
-    """Characters of a Python literal that is read inside an argument: Python's syntax tree takes some
-    hundred times their memory."""
+    """Characters of a Python literal that is read inside an argument: Python's syntax tree takes
+    some hundred times their memory."""
 
     max_violations: int = 20
     """Faults of one call that are explained; a model mends no more at once, and a long array can
@@ -66,7 +66,8 @@ class Limits:
     """Identical calls with identical results in a row after which tools are withdrawn."""
 
     turn_seconds: float | None = 600.0
-    """Wall-clock deadline of a turn, in seconds: two cores and a 1.5B model need minutes, not hours."""
+    """Wall-clock deadline of a turn, in seconds: two cores and a 1.5B model need minutes, not
+    hours."""
 
     tool_seconds: float | None = 60.0
     """Deadline of one tool execution, in seconds."""

@@ -1,6 +1,7 @@
 """The values that travel through the project: frozen, plain, without behaviour or I/O.
 
-The words are those of ARCHITECTURE.md. Identity, storage and wire formats are other modules' business.
+The words are those of ARCHITECTURE.md. Identity, storage and wire formats are other modules'
+business.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Span(NamedTuple):
 class ToolCall:
     """A call that was read, resolved to a declared tool and validated against its schema.
 
-    ``arguments`` are final: coerced, without injected parameters. ``repairs`` names each fix of form
-    that was needed, in order; a clean call has none.
+    ``arguments`` are final: coerced, without injected parameters. ``repairs`` names each fix of
+    form that was needed, in order; a clean call has none.
     """
 
     id: str
@@ -114,7 +115,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What became of one call. ``content`` is what the model is shown; ``value`` is the whole thing.
+    """What became of one call. ``content`` is what the model is shown; ``value`` is the whole
+    thing.
 
     ``copy_of`` is the id of an identical call of the same reply: that one ran, this one did not.
     """
@@ -179,7 +181,8 @@ class Step:
 
     Attributes:
         mode: ``native`` or ``prompt``: which way was asked.
-        path: the endpoint and form that was used, such as ``generate/raw/chatml`` or ``chat+tools``.
+        path: the endpoint and form that was used, such as ``generate/raw/chatml`` or
+        ``chat+tools``.
         source: where the calls came from: ``server`` (structured), ``text`` (read by the parser) or
             ``none``.
         raw: the model's text exactly as it came, thinking excluded.

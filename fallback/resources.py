@@ -1,4 +1,5 @@
-"""Where the templates and grammars lie: at the root of a checkout, inside the package in a wheel."""
+"""Where the templates and grammars lie: at the root of a checkout, inside the package in a
+wheel."""
 
 from __future__ import annotations
 

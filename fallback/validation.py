@@ -1,8 +1,10 @@
 """From a call as it was written to one that may run, or to the reason why not.
 
-Both modes come through here: what the parser read in a text and what a server reported as ``tool_calls``.
-Order: name, shape of the arguments, coercion by the tool's own schema, the schema itself. A name is never
-resolved by similarity, a value is never guessed, and nothing ever becomes ``{}`` that was something else.
+Both modes come through here: what the parser read in a text and what a server reported as
+``tool_calls``.
+Order: name, shape of the arguments, coercion by the tool's own schema, the schema itself. A name is
+never resolved by similarity, a value is never guessed, and nothing ever becomes ``{}`` that was
+something else.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fallback.catalogue import Catalogue, fold
+from fallback.limits import DEFAULT_LIMITS
 from fallback.messages import Problem, ProblemKind, ToolCall
 from fallback.parsing.lenient import MalformedError, read_value
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.strict import DuplicateKeyError, decode_at, depth_exceeds
 from fallback.parsing.vocabulary import is_schema
-from fallback.limits import DEFAULT_LIMITS
 from fallback.schema import coerce, violations
 from fallback.tools import Tool
 
@@ -81,7 +83,8 @@ def validate(
 
 
 def unknown_tool(raw: RawCall, catalogue: Catalogue) -> Problem:
-    """The problem of a name that is not declared: what was asked for, the nearest, the whole list."""
+    """The problem of a name that is not declared: what was asked for, the nearest, the whole
+    list."""
     names = catalogue.names
     if catalogue.is_ambiguous(raw.name):
         message = f"`{_cut(raw.name)}` could mean more than one tool; write the name exactly."
@@ -262,9 +265,7 @@ def _with_nulls(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
     """Raw text has no other way to say ``null`` where the schema allows it beside a string."""
     properties = tool.parameters.get("properties") or {}
     return {
-        name: None
-        if value in ("null", "None") and _allows_null(properties.get(name))
-        else value
+        name: None if value in ("null", "None") and _allows_null(properties.get(name)) else value
         for name, value in arguments.items()
     }
 

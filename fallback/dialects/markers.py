@@ -1,8 +1,10 @@
-"""The marker table: every literal that says "a call follows", "this is thinking", "this is a result".
+"""The marker table: every literal that says "a call follows", "this is thinking", "this is a
+result".
 
-One row per literal. What follows a call marker is read by its shape, not by the marker, so a model that
-writes Python between JSON tags, or a fence inside a tag, is understood without a row of its own.
-Sources of the literals: the chat templates and server-side parsers of the model families named.
+One row per literal. What follows a call marker is read by its shape, not by the marker, so a model
+that writes Python between JSON tags, or a fence inside a tag, is understood without a row of its
+own. Sources of the literals: the chat templates and server-side parsers of the model families
+named.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Marker:
 
     Attributes:
         text: the literal, exactly.
-        role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only an
+        role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only
+        an
             application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn
             token; ``channel`` begins the header of a Harmony message.
         dialect: the name that calls read behind it carry.
@@ -153,7 +156,8 @@ RESULT_FENCES = frozenset(
 
 @cache
 def table() -> dict[str, Marker]:
-    """The rows by their literal, with a ``close`` row for every closer that has no row of its own."""
+    """The rows by their literal, with a ``close`` row for every closer that has no row of its
+    own."""
     rows: dict[str, Marker] = {}
     for marker in MARKERS:
         rows[marker.text] = marker

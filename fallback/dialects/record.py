@@ -1,7 +1,7 @@
 """The record from which everything about a way of writing calls is made.
 
-Template, grammar, markers, result form, stop strings and correction text come from the same record, so
-the prompt and the parser cannot drift apart.
+Template, grammar, markers, result form, stop strings and correction text come from the same record,
+so the prompt and the parser cannot drift apart.
 """
 
 from __future__ import annotations
@@ -49,4 +49,5 @@ PYTHONIC = Dialect(
 )
 
 PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC)}
-"""The dialects that a prompt can ask for. Many more are read, see :mod:`fallback.dialects.markers`."""
+"""The dialects that a prompt can ask for. Many more are read, see
+:mod:`fallback.dialects.markers`."""

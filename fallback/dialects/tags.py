@@ -1,9 +1,9 @@
 """How the dialects that write arguments as tags spell them.
 
-One record per spelling. All of them have the same shape: something that opens the call and names the
-tool, pairs of a key and a raw text value, and closers that models now and then forget.
-Sources: the chat templates of Qwen3-Coder, Seed-OSS, MiniMax-M2, MiniCPM5, DeepSeek V3.2 (DSML), GLM-4.5 and
-its relatives, and the Anthropic-style prompts that open models imitate.
+One record per spelling. All of them have the same shape: something that opens the call and names
+the tool, pairs of a key and a raw text value, and closers that models now and then forget.
+Sources: the chat templates of Qwen3-Coder, Seed-OSS, MiniMax-M2, MiniCPM5, DeepSeek V3.2 (DSML),
+GLM-4.5 and its relatives, and the Anthropic-style prompts that open models imitate.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ class TagSpelling:
     """The expressions of one spelling; each is anchored where it is tried.
 
     Attributes:
-        opener: opens a call; group ``name`` is the tool. ``None`` where the name stands alone in front.
-        key: opens a pair; group ``key`` is the parameter, ``type`` (optional) says ``false`` where the
+        opener: opens a call; group ``name`` is the tool. ``None`` where the name stands alone in
+        front.
+        key: opens a pair; group ``key`` is the parameter, ``type`` (optional) says ``false`` where
+        the
             value is JSON whatever the schema says.
         value_end: closes a value.
         closer: closes a call. ``None`` where only the envelope's marker does.
@@ -37,10 +39,12 @@ class TagSpelling:
 XML = TagSpelling(
     dialect="xml",
     opener=re.compile(
-        rf"""< ?{_SPACE}(?:function|invoke) ?(?:= ?| ?name ?= ?)["']?(?P<name>[^"'<>\s=/]{{1,128}})["']?(?: ?/?>)?"""
+        rf"""< ?{_SPACE}(?:function|invoke) ?(?:= ?| ?name ?= ?)"""
+        r"""["']?(?P<name>[^"'<>\s=/]{1,128})["']?(?: ?/?>)?"""
     ),
     key=re.compile(
-        rf"""< ?{_SPACE}(?:parameter|param)\s*(?:=\s*|\s?name\s*=\s*)["']?(?P<key>[^"'<>=]{{1,128}}?)["']?\s*"""
+        rf"""< ?{_SPACE}(?:parameter|param)\s*(?:=\s*|\s?name\s*=\s*)"""
+        r"""["']?(?P<key>[^"'<>=]{1,128}?)["']?\s*"""
         r"""(?:string\s*=\s*["'](?P<type>true|false)["']\s*)?(?:type\s*=\s*["']\w*["']\s*)?>"""
     ),
     value_end=re.compile(rf"< ?/ ?{_SPACE}(?:parameter|param) ?>"),

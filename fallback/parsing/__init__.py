@@ -1,9 +1,10 @@
 """Reading a model's text: sans-IO, linear, precision first.
 
-``parser`` holds the public :class:`Parser` and :func:`parse`; ``scanner`` and ``fences`` decide what is prose
-and what is quoted; ``items`` reads the calls of one body; ``framing`` finds where a value ends; ``strict`` and
-``lenient`` decode it; ``vocabulary`` says whether a decoded value is a call; ``source`` holds the window on
-the text and lets the readers wait for more of it.
+``parser`` holds the public :class:`Parser` and :func:`parse`; ``scanner`` and ``fences`` decide
+what is prose and what is quoted; ``items`` reads the calls of one body; ``framing`` finds where a
+value ends; ``strict`` and
+``lenient`` decode it; ``vocabulary`` says whether a decoded value is a call; ``source`` holds the
+window on the text and lets the readers wait for more of it.
 """
 
 from __future__ import annotations

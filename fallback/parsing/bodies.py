@@ -1,4 +1,5 @@
-"""What a reader found in one body: items, and for each the calls it states or why it states none."""
+"""What a reader found in one body: items, and for each the calls it states or why it states
+none."""
 
 from __future__ import annotations
 

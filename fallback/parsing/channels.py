@@ -1,8 +1,8 @@
 """Harmony, the message format of gpt-oss: headers with a channel and a recipient.
 
-``<|channel|>analysis<|message|>`` opens thinking, ``final`` and ``commentary`` open text, and a header with a
-recipient, ``to=functions.get_weather``, opens a call whose arguments follow as JSON. Source: OpenAI's description
-of the harmony response format, and the chat template of gpt-oss.
+``<|channel|>analysis<|message|>`` opens thinking, ``final`` and ``commentary`` open text, and a
+header with a recipient, ``to=functions.get_weather``, opens a call whose arguments follow as JSON.
+Source: OpenAI's description of the harmony response format, and the chat template of gpt-oss.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What the parser says while a reply arrives.
 
-Order is guaranteed: a call is ``CallStarted``, any number of ``ArgumentsDelta``, then exactly one of
+Order is guaranteed: a call is ``CallStarted``, any number of ``ArgumentsDelta``, then exactly one
+of
 ``CallReady`` (it may run) or ``ProblemFound`` (it may not). Nothing emitted is ever taken back.
 """
 

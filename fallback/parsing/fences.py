@@ -1,8 +1,9 @@
 """Code fences and inline code: what is quoted, and the fences that say "call".
 
-The rules are CommonMark's (sections 4.5 and 6.1) where they matter here, with the liberties that models
-take: a fence may open in the middle of a line, its content may begin on the line of the info word, and it
-may never be closed.
+The rules are CommonMark's (sections 4.5 and 6.1) where they matter here, with the liberties that
+models
+take: a fence may open in the middle of a line, its content may begin on the line of the info word,
+and it may never be closed.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class Fences:
             yield from self._attributes(hit, at, run, char)
 
     def _attributes(self, hit: int, at: int, run: int, char: str) -> Steps:
-        """More than a word behind the opening: the rest of the info line, or an inline code span."""
+        """More than a word behind the opening: the rest of the info line, or an inline code
+        span."""
         source = self.source
         search = at
         while True:
@@ -134,11 +136,12 @@ class Fences:
     def _close_call_fence(
         self, body: Body, at: int, run: int
     ) -> Generator[Waiter | None, None, int]:
-        """Past the closing fence; what stands between the calls and it becomes a fault of the body."""
+        """Past the closing fence; what stands between the calls and it becomes a fault of the
+        body."""
         source = self.source
         end = yield from self.scanner.behind_body(body.end if body.items else at, ticks=run)
         solid = yield from source.solid(end)
-        if solid == len(source.buf) or "`" in source.buf[end - 1 : end] and body.items:
+        if solid == len(source.buf) or ("`" in source.buf[end - 1 : end] and body.items):
             if not body.items:
                 self._add_fault(body, at, solid, "the block is empty")
             return end
@@ -146,11 +149,12 @@ class Fences:
         while True:
             close = _closing("`", run).search(source.buf, solid)
             paragraph = _PARAGRAPH.search(source.buf, search)
-            if close and (close.end() < len(source.buf) or source.final):
-                if not paragraph or close.start() < paragraph.start() or not body.items:
-                    message = "the block holds something that is neither a JSON object nor a call"
-                    self._add_fault(body, solid, close.start(), message)
-                    return close.end()
+            whole = close and (close.end() < len(source.buf) or source.final)
+            first = close and (not paragraph or close.start() < paragraph.start())
+            if close and whole and (first or not body.items):
+                message = "the block holds something that is neither a JSON object nor a call"
+                self._add_fault(body, solid, close.start(), message)
+                return close.end()
             if paragraph or source.final:
                 if not body.items:
                     message = "the block holds neither a JSON object nor a call"

@@ -1,17 +1,18 @@
 """Where a bracketed value ends, found while it arrives.
 
-A value decides itself where it ends: this module follows quotes and brackets and nothing else, so a close
-tag, a fence or a brace inside a string is never taken for the end. Each character is looked at once,
-however the text is cut into chunks; strings are skipped at C speed. What stands inside is the business of
-:mod:`fallback.parsing.lenient`, which only ever sees a complete frame.
+A value decides itself where it ends: this module follows quotes and brackets and nothing else, so a
+close tag, a fence or a brace inside a string is never taken for the end. Each character is looked
+at once, however the text is cut into chunks; strings are skipped at C speed. What stands inside is
+the business of :mod:`fallback.parsing.lenient`, which only ever sees a complete frame.
 """
 
 from __future__ import annotations
 
 import re
 
-# Outside strings only these matter. A comment opens with two characters; a lone slash means nothing.
-# A ``<`` or a back-tick stands in no value outside a string: there the value is broken off by markup.
+# Outside strings only these matter. A comment opens with two characters; a lone slash means
+# nothing. A ``<`` or a back-tick stands in no value outside a string: there the value is broken off
+# by markup.
 _OUTSIDE = re.compile(r"""["'“(){}\[\]/#<`]""")
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 # What ends or continues a string, by its delimiter.
@@ -29,15 +30,17 @@ _INSIDE = {
 class Framer:
     """Follows one value from its opening bracket.
 
-    ``feed`` takes the text piece by piece and returns whether the frame is settled. Afterwards ``end`` is
-    the offset just behind the closing bracket, counted from the first character fed, or ``None`` where
-    ``fault`` says why there is none (``too_deep``, or ``markup``: something that is in no value broke it
-    off at ``fault_at``). Until then :attr:`open_string` tells a cut inside a string (which is never
-    mended) from missing closers (which may be).
+    ``feed`` takes the text piece by piece and returns whether the frame is settled. Afterwards
+    ``end`` is the offset just behind the closing bracket, counted from the first character fed, or
+    ``None`` where
+    ``fault`` says why there is none (``too_deep``, or ``markup``: something that is in no value
+    broke it off at ``fault_at``). Until then :attr:`open_string` tells a cut inside a string (which
+    is never mended) from missing closers (which may be).
     """
 
     __slots__ = (
-        "_before", "_carry", "_seen", "comments", "end", "fault", "fault_at", "max_depth", "quote", "stack",
+        "_before", "_carry", "_seen", "comments", "end", "fault", "fault_at", "max_depth", "quote",
+        "stack",
     )  # fmt: skip
 
     def __init__(self, max_depth: int, *, comments: bool = False) -> None:
@@ -104,8 +107,8 @@ class Framer:
 
     def _close(self, char: str, at: int) -> int:
         opener = _CLOSERS[char]
-        # A closer that skips inner ones leaves those unclosed; one that closes nothing is surplus and
-        # is left to the decoder to name.
+        # A closer that skips inner ones leaves those unclosed; one that closes nothing is surplus
+        # and is left to the decoder to name.
         if opener in self.stack:
             while self.stack.pop() != opener:
                 pass

@@ -1,7 +1,7 @@
 """Gemma's own value syntax: ``{city:<|"|>Oslo<|"|>,days:2}``.
 
-Keys are bare, strings stand between two special tokens (``<|"|>`` in Gemma 4, ``<escape>`` in FunctionGemma),
-and everything else is as in JSON. Source: the chat templates of both.
+Keys are bare, strings stand between two special tokens (``<|"|>`` in Gemma 4, ``<escape>`` in
+FunctionGemma), and everything else is as in JSON. Source: the chat templates of both.
 """
 
 from __future__ import annotations

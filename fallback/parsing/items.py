@@ -1,8 +1,8 @@
 """Reading the calls of one body: a tag's content, a fence's, or a bare paragraph.
 
-A body is a run of items (JSON objects, ``name(…)`` calls, ``name{…}`` pairs) with brackets and separators
-between them, so one bad call does not take its siblings with it. Each item is tried strictly first; only
-what failed is framed and read leniently.
+A body is a run of items (JSON objects, ``name(…)`` calls, ``name{…}`` pairs) with brackets and
+separators between them, so one bad call does not take its siblings with it. Each item is tried
+strictly first; only what failed is framed and read leniently.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class _Watch:
         return self.framer.feed(chunk) or self.is_data
 
     def _look(self) -> None:
-        """Ask at fixed lengths, each twice the one before: the chunks must not decide what is asked.
+        """Ask at fixed lengths, each twice the one before: the chunks must not decide what is
+        asked.
 
         The first key alone often settles it; it is looked at as soon as it is there.
         """

@@ -6,8 +6,9 @@
     Action: get_weather
     Action Input: {"city": "Oslo"}
 
-Also the relatives that put a JSON blob, or a whole call, behind ``Action:``. ``Action: None`` is the decision
-not to call. Source: Yao et al. 2022, and the prompts of the frameworks that made the form common.
+Also the relatives that put a JSON blob, or a whole call, behind ``Action:``. ``Action: None`` is
+the decision not to call. Source: Yao et al. 2022, and the prompts of the frameworks that made the
+form common.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Labels:
         start = hit - (len(before) if hit - len(before) >= scanner.pos else 0)
         line = yield from self._line_end(label.end())
         written = source.buf[label.end() : line].strip(" \t*")
-        if not written or written[0] in "{[`" and "{" in source.buf[label.end() : line + 1]:
+        if not written or (written[0] in "{[`" and "{" in source.buf[label.end() : line + 1]):
             yield from self._blob(start, label.end())
         elif _NOTHING.match(written):
             scanner.look = line
@@ -119,7 +120,8 @@ class Labels:
         scanner.accept(start, body, item.end, "react", closed=bool(source.buf[item.end :].strip()))
 
     def _input(self, start: int, name: str, at: int) -> Generator[Waiter | None, None, Item]:
-        """The arguments behind ``Action Input:``: one object, or one text for one string parameter."""
+        """The arguments behind ``Action Input:``: one object, or one text for one string
+        parameter."""
         names = self.scanner.reader.names
         opener, passed = yield from names.arguments_at(at)
         if self.source.buf.startswith("{", opener):

@@ -1,9 +1,9 @@
 """Reading a complete frame that is not strict JSON: Python literals, calls, and slips of form.
 
-One regular expression cuts the frame into coarse tokens (a string is one token, whatever its length), a
-recursive descent writes them down again as strict JSON, and the C decoder reads that. So every value that
-comes out of here has passed a real JSON decoder, nothing is evaluated, and each deviation that had to be
-mended has a name in ``repairs``:
+One regular expression cuts the frame into coarse tokens (a string is one token, whatever its
+length), a recursive descent writes them down again as strict JSON, and the C decoder reads that. So
+every value that comes out of here has passed a real JSON decoder, nothing is evaluated, and each
+deviation that had to be mended has a name in ``repairs``:
 
 ``control_characters``  raw newlines, tabs and the like inside a string
 ``python_literals``     ``'…'``, ``True``, ``None``, tuples, where JSON was begun
@@ -14,12 +14,13 @@ mended has a name in ``repairs``:
 ``surplus_closers``     brackets closed that were never opened
 ``unquoted_keys``       ``{city: "Oslo"}``
 ``smart_quotes``        ``“…”`` as delimiters
-``lone_backslashes``    a string with an escape that does not exist: all its letter escapes are literal
+``lone_backslashes``    an escape that does not exist: all letter escapes of that string are literal
 ``escaped_apostrophes`` ``\\'`` inside a double-quoted string
 ``colon_arguments``     ``f(city: "Oslo")``
-``unquoted_text``       ``f(city=New York)``: plain words, never what could be a variable or an expression
+``unquoted_text``       ``f(city=New York)``: plain words that can be no variable or expression
 
-What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened under.
+What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened
+under.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-# Escapes that JSON and Python read alike, and no raw control character: the string can stay as it is.
+# Escapes that JSON and Python read alike, and no raw control character: the string can stay as it
+# is.
 _PLAIN = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
 _ESCAPE = re.compile(
     r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{1,3}|\n|.|$)", re.DOTALL
@@ -73,8 +75,8 @@ _LITERALS = {
 }  # fmt: skip
 # Words that stand for a type or for a value to come, not for a value.
 _TYPE_WORDS = frozenset(
-    ("string", "str", "int", "integer", "number", "float", "bool", "boolean", "list", "array", "dict",
-     "object", "any", "value", "undefined", "nan", "infinity")
+    ("string", "str", "int", "integer", "number", "float", "bool", "boolean", "list", "array",
+     "dict", "object", "any", "value", "undefined", "nan", "infinity")
 )  # fmt: skip
 _PLAIN_WORDS = re.compile(r"[^\W_](?:[\w \-&/.’]*[^\W_.])?\.?")
 _VARIABLE = re.compile(r"\w*_\w*|[\w]+(?:\.[\w]+)+|\w")
@@ -364,7 +366,8 @@ class _Writer:
             self._repair("python_literals")
 
     def arguments(self) -> tuple[list[str], list[str], list[str]]:
-        """Write the arguments of a call as JSON: an array, an object, and an array of ``**`` ones."""
+        """Write the arguments of a call as JSON: an array, an object, and an array of ``**``
+        ones."""
         outer, key = self.out, self.key
         positional, keywords, splats = ["["], ["{"], ["["]
         self.at += 1
@@ -466,7 +469,8 @@ class _Writer:
         self.out.append(f'"{written}"')
 
     def _unescape(self, body: str, *, python: bool) -> str:
-        """The body as the inside of a JSON string; one wrong escape makes all its letters literal."""
+        """The body as the inside of a JSON string; one wrong escape makes all its letters
+        literal."""
         table = _PYTHON_ESCAPES if python else _JSON_ESCAPES
         pieces, last, literal = [], 0, False
         escapes = list(_ESCAPE.finditer(body))
@@ -496,8 +500,8 @@ def _quote(text: str) -> str:
 def _escaped(escape: str, table: dict[str, str], *, python: bool) -> str | None:
     r"""The JSON form of an escape, without its backslash; ``None`` if there is no such escape.
 
-    ``\uXXXX`` stays as it is, so that the decoder joins the two halves of a surrogate pair. ``\'`` is
-    read everywhere: it is wrong in JSON, but it can mean one thing only.
+    ``\uXXXX`` stays as it is, so that the decoder joins the two halves of a surrogate pair. ``\'``
+    is read everywhere: it is wrong in JSON, but it can mean one thing only.
     """
     if escape == "'":
         return "'"

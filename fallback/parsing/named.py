@@ -17,7 +17,8 @@ from fallback.parsing.source import Waiter
 from fallback.parsing.strict import DuplicateKeyError
 from fallback.parsing.tagged import TagReader
 
-# A name as models write it: Markdown escapes and path separators included, quotes around it allowed.
+# A name as models write it: Markdown escapes and path separators included, quotes around it
+# allowed.
 NAME = re.compile(r"""["'`]?([^\W\d][\w.\-/]*(?:\\_[\w.\-/]*)*(?::\d+)?)["'`]?""")
 # What stands between a name and its arguments where special tokens, or a fence, separate them.
 SEPARATORS = (
@@ -67,7 +68,8 @@ class NamedReader:
     def named(
         self, at: int, *, enveloped: bool, known: bool = False
     ) -> Generator[Waiter | None, None, Item | None]:
-        """Read ``name(…)``, ``name{…}`` or a name with tagged pairs; ``None`` if it is none of them.
+        """Read ``name(…)``, ``name{…}`` or a name with tagged pairs; ``None`` if it is none of
+        them.
 
         Without an envelope the name has to be declared, unless ``known`` calls stand beside it.
         """

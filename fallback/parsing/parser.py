@@ -1,7 +1,7 @@
 """The parser: text in, events out, and the reading of the whole reply at the end.
 
-There is one path. ``parse(text)`` is ``feed(text)`` and ``close()``, so a stream and a batch can not
-differ. The parser touches no clock, no network and no randomness, and never raises on content.
+There is one path. ``parse(text)`` is ``feed(text)`` and ``close()``, so a stream and a batch can
+not differ. The parser touches no clock, no network and no randomness, and never raises on content.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fallback.catalogue import Catalogue, ToolLike
+from fallback.catalogue import Catalogue
 from fallback.errors import ParseError, UsageError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import (
@@ -22,6 +22,7 @@ from fallback.messages import (
     Suppressed,
     ToolCall,
 )
+from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.events import (
     ArgumentsDelta,
     BatchComplete,
@@ -34,9 +35,9 @@ from fallback.parsing.events import (
     ReasoningDelta,
     TextDelta,
 )
-from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
+from fallback.tools import ToolLike
 from fallback.validation import validate
 
 ToolChoice = str | Mapping[str, Any]
@@ -47,11 +48,14 @@ class Parser:
 
     Args:
         catalogue: the tools that were offered; only these can be called.
-        tool_choice: ``auto``, ``required``, ``none`` (nothing is read, the text is left alone), or one
+        tool_choice: ``auto``, ``required``, ``none`` (nothing is read, the text is left alone), or
+        one
             tool, as its name or as OpenAI's ``{"type": "function", "function": {"name": …}}``.
-        reasoning_open: whether the prompt itself opened the reasoning, so that the reply begins inside.
+        reasoning_open: whether the prompt itself opened the reasoning, so that the reply begins
+        inside.
         limits: sizes beyond which a reply is a problem.
-        id_prefix: calls are numbered ``<prefix>0``, ``<prefix>1`` …; choose one that is new for each
+        id_prefix: calls are numbered ``<prefix>0``, ``<prefix>1`` …; choose one that is new for
+        each
             reply of a conversation.
     """
 
@@ -109,7 +113,8 @@ class Parser:
         return self._flush()
 
     def close(self, finish_reason: FinishReason = "stop") -> list[Event]:
-        """Say that the reply is over, and why; returns the last events. A second call returns none."""
+        """Say that the reply is over, and why; returns the last events. A second call returns
+        none."""
         if self._reading is not None:
             return []
         oversized = self._size > self._limits.max_reply_chars
@@ -242,7 +247,8 @@ class Parser:
             self._problem(Problem(kind="oversized", message=message, span=span))
 
     def quoted(self, reason: str, text: str, start: int) -> None:
-        """Text that is shown as text although it may hold a call: look, and report what is found."""
+        """Text that is shown as text although it may hold a call: look, and report what is
+        found."""
         if self._quoting or not any(sign in text for sign in "{(<["):
             return
         if any(True for _ in self._calls_quoted_in(text)):
@@ -270,7 +276,8 @@ class Parser:
         return inner.reading.calls
 
     def _look_into_reasoning(self) -> None:
-        """A call that was only thought of: a problem if there is nothing else, else just reported."""
+        """A call that was only thought of: a problem if there is nothing else, else just
+        reported."""
         if not self._reasoning or self._quoting:
             return
         thought = "".join(self._reasoning)
@@ -315,7 +322,8 @@ def parse(
 
     Args:
         text: what the model wrote.
-        tools: the tools that were offered: a catalogue, or functions, tools, OpenAI or Ollama dicts.
+        tools: the tools that were offered: a catalogue, or functions, tools, OpenAI or Ollama
+        dicts.
         finish_reason: why the generation ended; ``length`` means that the end is missing.
         tool_choice: see :class:`Parser`.
         reasoning_open: see :class:`Parser`.

@@ -1,14 +1,15 @@
 """The text level: what is prose, what is quoted, what is thought, and where a call may begin.
 
-Theory. Prose is passed over at C speed from one *trigger character* to the next. At a trigger the line in
-front of it says whether it is quoted (inline code, block quote, another fence) and so only text. Otherwise
-a *body* is read by :mod:`fallback.parsing.items`. Behind a marker a body counts wherever it stands
-(reading rule 2). Without one it counts only if it begins or ends the reply as a paragraph of its own
-(rule 3), so one that follows prose is held back until it is known what follows it. Whatever turns out not
-to be a call is handed on as text, in order; a rejected candidate is skipped whole, so that nothing inside
-it is ever taken for a call.
+Theory. Prose is passed over at C speed from one *trigger character* to the next. At a trigger the
+line in front of it says whether it is quoted (inline code, block quote, another fence) and so only
+text. Otherwise a *body* is read by :mod:`fallback.parsing.items`. Behind a marker a body counts
+wherever it stands (reading rule 2). Without one it counts only if it begins or ends the reply as a
+paragraph of its own (rule 3), so one that follows prose is held back until it is known what follows
+it. Whatever turns out not to be a call is handed on as text, in order; a rejected candidate is
+skipped whole, so that nothing inside it is ever taken for a call.
 
-Every index is into ``source.buf``. Nothing is dropped from the buffer while a reader holds an index.
+Every index is into ``source.buf``. Nothing is dropped from the buffer while a reader holds an
+index.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import Protocol
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES, Marker
+from fallback.dialects.tags import OPENERS, OPENERS_BEGIN
 from fallback.limits import Limits
 from fallback.messages import SegmentKind
-from fallback.dialects.tags import OPENERS, OPENERS_BEGIN
+from fallback.parsing.bodies import Body, Fault, Item, truncated
 from fallback.parsing.channels import Channels
 from fallback.parsing.fences import FENCE_INFO, RUN, Fences
 from fallback.parsing.framing import Framer
-from fallback.parsing.bodies import Body, Fault, Item, truncated
 from fallback.parsing.items import BodyReader
 from fallback.parsing.labelled import Labels
 from fallback.parsing.named import NAME, SEPARATORS
@@ -49,8 +50,8 @@ _QUOTED = re.compile(r">[ \t]?")
 _BLANKS = " \t"  # what may stand between the start of a line and a call on it
 _MARKER_STARTS = frozenset(text[0] for text in markers.table())
 _OTHER_WORDS = (
-    "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation", "call",
-    "assistantcommentary", "assistantanalysis", "commentary", "analysis",
+    "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation",
+    "call", "assistantcommentary", "assistantanalysis", "commentary", "analysis",
 )  # fmt: skip
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 # A name with the separators of Kimi's and Gemma's forms, whose special tokens were stripped.
@@ -61,7 +62,8 @@ _HEADER_BEFORE = re.compile(
     r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
 )
 _HELD_WORD = re.compile(
-    r"[ \t]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
+    r"[ \t]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
+    r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )
 _HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
@@ -296,7 +298,8 @@ class Scanner:
         self.sink.quoted("block_quote", "".join(pieces), start)
 
     def pass_over(self, hit: int, char: str) -> None:
-        """Not here. What counts only at the start of a line need not be looked for before the next."""
+        """Not here. What counts only at the start of a line need not be looked for before the
+        next."""
         self.look = hit + 1
         if char in _LINE_START_ONLY:
             line = self.source.buf.find("\n", hit)
@@ -425,7 +428,8 @@ class Scanner:
     # -- reasoning
 
     def reasoning(self, closers: tuple[str, ...], *, keep: str = "") -> Steps:
-        """Pass everything up to a closer on as thinking, as it arrives; ``keep`` closes and stays."""
+        """Pass everything up to a closer on as thinking, as it arrives; ``keep`` closes and
+        stays."""
         yield from self._pass_on(closers, self._thinking, keep)
         self.fresh_line()
 
@@ -506,8 +510,8 @@ class Scanner:
     ) -> Generator[Waiter | None, None, int]:
         """Past what closes a body: brackets too many, end-of-turn tokens, its own closers.
 
-        Once the body's own ``closers`` and the fence of ``ticks`` have been seen nothing more is waited
-        for, so that a call is ready the moment it is closed.
+        Once the body's own ``closers`` and the fence of ``ticks`` have been seen nothing more is
+        waited for, so that a call is ready the moment it is closed.
         """
         source = self.source
         waited_for = set(closers)
@@ -596,7 +600,8 @@ class Scanner:
     def settle(self, start: int, body: Body, body_end: int, end: int) -> Steps:
         """Decide what a body without a marker is, once it is known what follows it.
 
-        ``start`` to ``body_end`` is what is shown if it is none; up to ``end`` there is only markup.
+        ``start`` to ``body_end`` is what is shown if it is none; up to ``end`` there is only
+        markup.
         """
         buf = self.source.buf
         begins = not self.prose and not buf[self.pos : start].strip()

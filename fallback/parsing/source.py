@@ -1,8 +1,8 @@
 """The text that has arrived and is not yet accounted for, and the way to wait for more.
 
-The readers are generators. One that needs more text yields: ``None`` to be woken by any chunk, or an
-object whose ``feed(chunk)`` says when it is worth waking, so that a reader that waits for the end of a
-long value costs a few instructions per chunk and nothing that grows with the text.
+The readers are generators. One that needs more text yields: ``None`` to be woken by any chunk, or
+an object whose ``feed(chunk)`` says when it is worth waking, so that a reader that waits for the
+end of a long value costs a few instructions per chunk and nothing that grows with the text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Strict JSON, at C speed, with the three things the standard decoder lets through refused.
 
-JSON is RFC 8259. Refused beyond it: duplicate keys (two readers would run two different calls), ``NaN`` and
+JSON is RFC 8259. Refused beyond it: duplicate keys (two readers would run two different calls),
+``NaN`` and
 ``Infinity`` (no JSON reader downstream takes them), and nesting beyond the limit.
 """
 

@@ -1,9 +1,10 @@
 """Calls whose arguments are written as tags around raw text.
 
-Raw text cannot say where it ends, so a close tag inside a value is ambiguous by construction. The rule: a
-value ends at the first close tag behind which the call goes on or ends, that is, where the next pair, the
-end of the call, a marker or the end of the reply follows. A pair that opens inside a value ends it only
-where the value's own close tag was forgotten: the key has to be one that is declared and not given yet.
+Raw text cannot say where it ends, so a close tag inside a value is ambiguous by construction. The
+rule: a value ends at the first close tag behind which the call goes on or ends, that is, where the
+next pair, the end of the call, a marker or the end of the reply follows. A pair that opens inside a
+value ends it only where the value's own close tag was forgotten: the key has to be one that is
+declared and not given yet.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class TagReader:
     ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int, str]]:
         """The pairs from ``at`` on, where they end, and ``""`` or how they are at fault.
 
-        A fault is ``truncated`` or a sentence. Values are texts, to be coerced by the schema, save those
-        that say themselves that they are JSON.
+        A fault is ``truncated`` or a sentence. Values are texts, to be coerced by the schema, save
+        those that say themselves that they are JSON.
         """
         source = self.source
         tool = self.catalogue.resolve(name)
@@ -81,6 +82,7 @@ class TagReader:
             at = behind
 
     def whole_tag(self, at: int) -> Generator[Waiter | None, None, None]:
+        """Wait until the tag at ``at``, if there is one, is whole."""
         source = self.source
         while (
             not source.final
@@ -171,7 +173,8 @@ class TagReader:
 
 
 def _read(text: str, json_type: str | None) -> Any:
-    """A raw value. A line break behind the tag is markup, and then so is the one before its closer."""
+    """A raw value. A line break behind the tag is markup, and then so is the one before its
+    closer."""
     if text.startswith(("\n", "\r\n")):
         text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
     if json_type == "false":

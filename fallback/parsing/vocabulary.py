@@ -1,7 +1,7 @@
 """The words that models use for the parts of a call, and what a decoded value says with them.
 
-The keys are the aliases that open-weight models and the frameworks they were trained on really write.
-A value is *call-shaped* when a declared name stands beside arguments; a name alone is data.
+The keys are the aliases that open-weight models and the frameworks they were trained on really
+write. A value is *call-shaped* when a declared name stands beside arguments; a name alone is data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SIDE_KEYS = frozenset(
 )
 ALIAS_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *HOLDER_KEYS)) | SIDE_KEYS
 
-# Keys that only a JSON Schema has together: a tool's definition that was repeated, not a call of it.
+# Keys that only a JSON Schema has together: a tool's definition that was repeated, not a call of
+# it.
 _SCHEMA_KEYS = frozenset(("type", "properties"))
 
 
@@ -41,7 +42,8 @@ def calls_in(value: Any, catalogue: Catalogue, *, enveloped: bool) -> list[RawCa
     Args:
         value: what a JSON or Python reader made of the text.
         catalogue: decides which names are names.
-        enveloped: whether a marker said that a call follows. Then flat arguments and names that are not
+        enveloped: whether a marker said that a call follows. Then flat arguments and names that are
+        not
             declared are calls too (the latter to be refused by name); otherwise they are data.
     """
     if isinstance(value, list):
@@ -124,8 +126,8 @@ def _held(
 def is_data(value: Mapping[str, Any], catalogue: Catalogue) -> bool:
     """Whether an object without an envelope is an answer rather than a call.
 
-    It is, as soon as a key that no call has comes before a declared name. Adding keys at the end never
-    changes a ``True``, so a stream can decide on a prefix what the whole object will decide.
+    It is, as soon as a key that no call has comes before a declared name. Adding keys at the end
+    never changes a ``True``, so a stream can decide on a prefix what the whole object will decide.
     """
     parameters = catalogue_words(catalogue)
     for key, item in value.items():

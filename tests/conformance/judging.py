@@ -48,9 +48,9 @@ def _faults(case: dict[str, Any], reading: Reading) -> list[str]:
         matching = [problem for problem in reading.problems if problem.kind == error["code"]]
         if not matching:
             wrong.append(f"problems {[p.kind for p in reading.problems]}, expected {error['code']}")
-        for word in error["must_mention"]:
-            if not any(word in problem.message for problem in matching):
-                wrong.append(f"no message mentions {word!r}: {[p.message for p in matching]}")
+        said = [problem.message for problem in matching]
+        lacking = [w for w in error["must_mention"] if not any(w in message for message in said)]
+        wrong += [f"no message mentions {word!r}: {said}" for word in lacking]
     elif reading.problems:
         wrong.append(f"problems {[(p.kind, p.message) for p in reading.problems]}, expected none")
     return wrong

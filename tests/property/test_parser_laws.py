@@ -1,8 +1,9 @@
-"""The laws of the parser: chunks do not matter, nothing is lost, nothing raises, quoted is not called."""
+"""The laws of the parser: chunks do not matter, nothing is lost, what is quoted is not called."""
 
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -60,7 +61,8 @@ PIECES = [
     "<think>", "</think>", "[THINK]", "[/THINK]", "<tool_response>", "</s>", "<|im_end|>",
     "<function=get_weather>", "<parameter=city>", "</parameter>", "</function>",
     '<invoke name="now">', "</invoke>", "<arg_key>city</arg_key>", "<arg_value>", "</arg_value>",
-    "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|start|>assistant", "<|end|>",
+    "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|start|>assistant",
+    "<|end|>",
     "<|channel|>commentary to=functions.now<|message|>", "<|tool_call>call:now{}<tool_call|>",
     "<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>", "functions.now:0", "<|tool_call_argument_begin|>",
     "Action: now\n", "Action Input: ", "Observation: ", "Thought: x\n", "> ", "- ", "json\n",
@@ -81,7 +83,7 @@ QUOTABLE = [
 
 def cut(text: str, places: list[int]) -> list[str]:
     edges = [0, *sorted({place % (len(text) + 1) for place in places}), len(text)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(edges)]
 
 
 def run(chunks: list[str], finish: FinishReason) -> tuple[Reading, list[Event]]:
