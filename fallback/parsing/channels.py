@@ -36,34 +36,34 @@ class Channels:
         scanner, source = self.scanner, self.source
         while (end := source.buf.find(_MESSAGE, behind, hit + _LONGEST_HEADER)) < 0:
             if source.final or len(source.buf) - hit >= _LONGEST_HEADER:
-                scanner.look = behind
+                scanner.cursor.look = behind
                 return
             yield AnyOf(">")
         header = source.buf[hit:end]
         body_at = end + len(_MESSAGE)
         recipient = _RECIPIENT.search(header)
         addressed = _ADDRESSED.fullmatch(before)
-        if addressed and hit - len(before) >= scanner.pos:
+        if addressed and hit - len(before) >= scanner.cursor.pos:
             # The reply begins behind the role, so the recipient stands in front of the channel.
             recipient, hit = addressed, hit - len(before)
         if recipient:
             yield from self._call(hit, body_at, recipient.group(1))
             return
-        scanner.text(hit)
-        scanner.segment("markup", hit, body_at)
-        scanner.fresh_line()
+        scanner.cursor.text(hit)
+        scanner.cursor.segment("markup", hit, body_at)
+        scanner.cursor.fresh_line()
         channel = _CHANNEL.search(header)
         if channel and channel.group(1) == "analysis":
-            yield from scanner.reasoning(_CLOSERS, keep="<|start|>")
+            yield from scanner.passages.reasoning(_CLOSERS, keep="<|start|>")
         elif channel and channel.group(1) == "final":
-            yield from scanner.answer(_CLOSERS)
+            yield from scanner.passages.answer(_CLOSERS)
 
     def bare_header(self, start: int, hit: int, before: str) -> Steps:
         """The same header after a server has stripped its special tokens."""
         recipient = _RECIPIENT.search(before)
         name = recipient.group(1) if recipient else ""
-        if self.scanner.catalogue.resolve(name) is None or start < self.scanner.pos:
-            self.scanner.pass_over(hit, "{")
+        if self.scanner.catalogue.resolve(name) is None or start < self.scanner.cursor.pos:
+            self.scanner.cursor.pass_over(hit, "{")
             return
         yield from self._call(start, hit, name)
 
@@ -78,8 +78,8 @@ class Channels:
                 hit, end, fault=Fault("invalid_json", "its arguments are no JSON object", name)
             )
         body = Body([item], hit, item.end)
-        stop = yield from scanner.behind_body(body.end)
-        scanner.accept(hit, body, stop, "harmony", closed=stop > body.end)
+        stop = yield from scanner.envelopes.behind_body(body.end)
+        scanner.envelopes.accept(hit, body, stop, "harmony", closed=stop > body.end)
 
     def _end_of_message(self, at: int) -> Generator[Waiter | None, None, int]:
         source = self.source

@@ -27,6 +27,7 @@ _NOT_INFO = Until(r"[^\w+.\- \t]")
 _NOT_TICKS = {"`": Until("[^`]"), "~": Until("[^~]")}
 _INDENT = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _CODE_SPAN = 4000  # characters an inline code span may have; beyond, its back-tick is literal
+_QUOTED = re.compile(r">[ \t]?")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 
 
@@ -54,7 +55,7 @@ class Fences:
             yield from self._fence(hit, run, char)
             return
         if char == "~":
-            self.scanner.look = hit + run
+            self.scanner.cursor.look = hit + run
             return
         if run >= 3:
             word, at = yield from self.info(hit + run)
@@ -88,8 +89,8 @@ class Fences:
         follower = self.source.buf[at : at + 1]
         if word in CALL_FENCES:
             yield from self._call_fence(hit, at, run, at_line_start=True)
-        elif word in RESULT_FENCES and self.scanner.called:
-            yield from self.scanner.drop(hit)
+        elif word in RESULT_FENCES and self.scanner.cursor.called:
+            yield from self.scanner.passages.drop(hit)
         elif follower in ("", "\n", "\r", "{", "["):
             yield from self._plain_fence(hit, at, run, char)
         else:
@@ -122,16 +123,16 @@ class Fences:
         nested = markers.pattern().match(source.buf, at)
         if nested and markers.table()[nested.group()].role == "call":
             marker = markers.table()[nested.group()]
-            yield from scanner.envelope(
+            yield from scanner.envelopes.envelope(
                 hit, nested.end(), marker, at_line_start=at_line_start, ticks=run
             )
             return
         body = yield from scanner.reader.body(at, enveloped=True)
         if not body.items and not at_line_start:
-            scanner.look = hit + run
+            scanner.cursor.look = hit + run
             return
         end = yield from self._close_call_fence(body, at, run)
-        scanner.accept(hit, body, end, "fenced", closed=end > body.end)
+        scanner.envelopes.accept(hit, body, end, "fenced", closed=end > body.end)
 
     def _close_call_fence(
         self, body: Body, at: int, run: int
@@ -139,7 +140,9 @@ class Fences:
         """Past the closing fence; what stands between the calls and it becomes a fault of the
         body."""
         source = self.source
-        end = yield from self.scanner.behind_body(body.end if body.items else at, ticks=run)
+        end = yield from self.scanner.envelopes.behind_body(
+            body.end if body.items else at, ticks=run
+        )
         solid = yield from source.solid(end)
         if solid == len(source.buf) or ("`" in source.buf[end - 1 : end] and body.items):
             if not body.items:
@@ -175,7 +178,7 @@ class Fences:
         if body.items and not body.data:
             end = yield from self._closed_at(body.end, run, char)
             if end is not None:
-                yield from scanner.settle(hit, body, end, end)
+                yield from scanner.bare.settle(hit, body, end, end)
                 return
         yield from self._quoted_fence(hit, at, run, char)
 
@@ -197,17 +200,17 @@ class Fences:
         scanner, source = self.scanner, self.source
         pieces: list[str] = []
         start = source.base + at
-        scanner.text(min(at, len(source.buf)))
+        scanner.cursor.text(min(at, len(source.buf)))
         while True:
-            close = self._closing_line(scanner.pos, run, char)
+            close = self._closing_line(scanner.cursor.pos, run, char)
             end = close.end() if close else self._open_line(char)
-            if end > scanner.pos:
-                pieces.append(source.buf[scanner.pos : close.start() if close else end])
-                scanner.text(end)
+            if end > scanner.cursor.pos:
+                pieces.append(source.buf[scanner.cursor.pos : close.start() if close else end])
+                scanner.cursor.text(end)
             if close or source.final:
-                scanner.sink.quoted("fence", "".join(pieces), start)
+                scanner.cursor.sink.quoted("fence", "".join(pieces), start)
                 return
-            scanner.forget()
+            scanner.cursor.forget()
             yield None
 
     def _closing_line(self, at: int, run: int, char: str) -> re.Match[str] | None:
@@ -218,7 +221,7 @@ class Fences:
                 return None
             if close.end() == len(source.buf) and not source.final:
                 return None
-            if close.start() > self.scanner.pos or not self.scanner.head.strip():
+            if close.start() > self.scanner.cursor.pos or not self.scanner.cursor.head.strip():
                 return close
             at = close.end() + 1
 
@@ -227,10 +230,38 @@ class Fences:
         buf = self.source.buf
         if self.source.final:
             return len(buf)
-        line = buf.rfind("\n", self.scanner.pos) + 1 or self.scanner.pos
-        if line == self.scanner.pos and self.scanner.head.strip():
+        line = buf.rfind("\n", self.scanner.cursor.pos) + 1 or self.scanner.cursor.pos
+        if line == self.scanner.cursor.pos and self.scanner.cursor.head.strip():
             return len(buf)
         return len(buf) if buf[line:].strip(" \t" + char) else line
+
+    # -- block quotes
+
+    def block_quote(self, hit: int, before: str) -> Steps:
+        """A block quote is text, whatever it holds; it is passed on line by line."""
+        cursor, source = self.scanner.cursor, self.source
+        pieces = [before.lstrip()[1:]]
+        start = source.base + hit - len(before)
+        cursor.text(hit)
+        while True:
+            line = source.buf.find("\n", cursor.pos)
+            pieces.append(source.buf[cursor.pos : line if line >= 0 else len(source.buf)])
+            cursor.text(line + 1 if line >= 0 else len(source.buf))
+            if line >= 0:
+                while len(source.buf) == cursor.pos and not source.final:
+                    cursor.forget()
+                    yield None
+                sign = _QUOTED.match(source.buf, cursor.pos)
+                if sign is None:
+                    break
+                pieces.append("\n")
+                cursor.text(sign.end())
+            elif source.final:
+                break
+            else:
+                cursor.forget()
+                yield None
+        cursor.sink.quoted("block_quote", "".join(pieces), start)
 
     # -- inline code
 
@@ -250,11 +281,11 @@ class Fences:
             if close and (line is None or close.start() < line.start()):
                 if close.end() < len(source.buf) or source.final:
                     text = source.buf[inside : close.start()]
-                    scanner.sink.quoted("inline_code", text, source.base + inside)
-                    scanner.look = close.end()
+                    scanner.cursor.sink.quoted("inline_code", text, source.base + inside)
+                    scanner.cursor.look = close.end()
                     return
             elif line or source.final or len(source.buf) >= limit:
-                scanner.look = inside
+                scanner.cursor.look = inside
                 return
             search = max(inside, len(source.buf) - run - 1)
             yield AnyOf("\n`") if close is None else None

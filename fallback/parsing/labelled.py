@@ -51,25 +51,25 @@ class Labels:
             yield None
         label = _LABEL.match(source.buf, hit)
         if before.strip(" \t*") or label is None:
-            scanner.look = hit + 6
+            scanner.cursor.look = hit + 6
             return
-        start = hit - (len(before) if hit - len(before) >= scanner.pos else 0)
+        start = hit - (len(before) if hit - len(before) >= scanner.cursor.pos else 0)
         line = yield from self._line_end(label.end())
         written = source.buf[label.end() : line].strip(" \t*")
         if not written or (written[0] in "{[`" and "{" in source.buf[label.end() : line + 1]):
             yield from self._blob(start, label.end())
         elif _NOTHING.match(written):
-            scanner.look = line
+            scanner.cursor.look = line
         else:
             yield from self._named(start, written.strip("\"'`"), label.end(), line)
 
     def observation(self, hit: int, before: str) -> Steps:
         """A result that the model wrote itself, behind a call."""
         if before.strip(" \t*"):
-            self.scanner.look = hit + 11
+            self.scanner.cursor.look = hit + 11
             return
-        yield from self.scanner.drop(
-            hit - len(before) if hit - len(before) >= self.scanner.pos else hit
+        yield from self.scanner.passages.drop(
+            hit - len(before) if hit - len(before) >= self.scanner.cursor.pos else hit
         )
 
     def _line_end(self, at: int) -> Generator[Waiter | None, None, int]:
@@ -85,17 +85,17 @@ class Labels:
         """A JSON object, fenced or not, behind the label."""
         inner = yield from self.source.solid(at)
         if self.source.buf[inner : inner + 1] not in ("{", "[", "`"):
-            self.scanner.look = at
+            self.scanner.cursor.look = at
             return
-        yield from self.scanner.envelope(start, at, _BLOB, at_line_start=True)
+        yield from self.scanner.envelopes.envelope(start, at, _BLOB, at_line_start=True)
 
     def _named(self, start: int, name: str, at: int, line: int) -> Steps:
         scanner, source = self.scanner, self.source
         reader = scanner.reader
         if "(" in name and scanner.catalogue.resolve(name.partition("(")[0]) is not None:
             body = yield from reader.body(at, enveloped=True)
-            end = yield from scanner.behind_body(body.end)
-            scanner.accept(start, body, end, "react")
+            end = yield from scanner.envelopes.behind_body(body.end)
+            scanner.envelopes.accept(start, body, end, "react")
             return
         inner = yield from source.solid(line)
         while not source.final and _INPUT_BEGIN.fullmatch(source.buf, inner):
@@ -111,13 +111,15 @@ class Labels:
                 if tool.parameters.get("required"):
                     fault = Fault("invalid_json", "the line `Action Input:` is missing", name)
                     item = Item(start, line, fault=fault)
-                scanner.accept(start, Body([item], start, line), line, "react")
+                scanner.envelopes.accept(start, Body([item], start, line), line, "react")
             else:
-                scanner.look = line
+                scanner.cursor.look = line
             return
         item = yield from self._input(start, name, label.end())
         body = Body([item], start, item.end)
-        scanner.accept(start, body, item.end, "react", closed=bool(source.buf[item.end :].strip()))
+        scanner.envelopes.accept(
+            start, body, item.end, "react", closed=bool(source.buf[item.end :].strip())
+        )
 
     def _input(self, start: int, name: str, at: int) -> Generator[Waiter | None, None, Item]:
         """The arguments behind ``Action Input:``: one object, or one text for one string

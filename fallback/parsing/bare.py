@@ -1,0 +1,145 @@
+"""Bodies without a marker: they count only if they begin or end the reply (reading rule 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
+from fallback.parsing.bodies import Body
+from fallback.parsing.framing import Framer
+from fallback.parsing.holding import HELD_NAME
+from fallback.parsing.named import NAME, SEPARATORS
+from fallback.parsing.source import Waiter
+
+if TYPE_CHECKING:
+    from fallback.parsing.scanner import Scanner, Steps
+
+_BLANKS = " \t"  # what may stand between the start of a line and a call on it
+# A name with the separators of Kimi's and Gemma's forms, whose special tokens were stripped.
+_NAME_BEFORE = re.compile(
+    rf"(?:call\s*:\s*)?{NAME.pattern}\s*(?:{'|'.join(map(re.escape, SEPARATORS))})?\s*"
+)
+_HEADER_BEFORE = re.compile(
+    r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
+)
+
+
+class Bare:
+    """The scanner's reader of unmarked bodies."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner, self.source, self.cursor = scanner, scanner.source, scanner.cursor
+        self.catalogue = scanner.catalogue
+
+    def brace(self, hit: int, before: str) -> Steps:
+        """An opening brace: an object, or the arguments of the name in front of it."""
+        if before.strip(_BLANKS):
+            name = _NAME_BEFORE.fullmatch(before.strip(_BLANKS))
+            start = hit - len(before.lstrip(_BLANKS))
+            if name is None and _HEADER_BEFORE.fullmatch(before):
+                yield from self.scanner.channels.bare_header(start, hit, before)
+                return
+            if (
+                name
+                and start >= self.cursor.pos
+                and self.catalogue.resolve(name.group(1)) is not None
+            ):
+                yield from self.read(start, hit)
+            else:
+                self.cursor.pass_over(hit, "{")
+            return
+        start = hit
+        pending = self.source.buf[self.cursor.pos : hit]
+        named = HELD_NAME.search(pending)
+        if named and self.catalogue.resolve(named.group(1)) is not None:
+            start = self.cursor.pos + named.start(1)
+        elif self.scanner.holding.lone_info_word(pending, whole=True):
+            self.cursor.text(self.cursor.pos + len(pending) - len(pending.lstrip()))
+            self.cursor.segment("markup", self.cursor.pos, hit)
+        yield from self.read(start, hit)
+
+    def parenthesis(self, hit: int, before: str) -> Steps:
+        """An opening parenthesis: a call, if a declared name stands alone in front of it."""
+        written = before.strip(_BLANKS)
+        name = NAME.fullmatch(written)
+        declared = written if written in self.catalogue else name and name.group(1)
+        if (
+            not declared
+            or self.catalogue.resolve(declared) is None
+            or hit - len(before) < self.cursor.pos
+        ):
+            self.cursor.pass_over(hit, "(")
+            return
+        yield from self.read(hit - len(before.lstrip(_BLANKS)), hit)
+
+    def read(self, start: int, hit: int) -> Steps:
+        """A JSON object, a list or a call at the start of a line; ``hit`` is what gave it away."""
+        body = yield from self.scanner.reader.body(start, enveloped=False)
+        if body.data:
+            yield from self._data(start)
+        elif not body.items:
+            self.cursor.pass_over(hit, self.source.buf[hit])
+        else:
+            end = yield from self.scanner.envelopes.behind_body(body.end)
+            yield from self.settle(start, body, body.end, end)
+
+    def settle(self, start: int, body: Body, body_end: int, end: int) -> Steps:
+        """Decide what a body without a marker is, once it is known what follows it.
+
+        ``start`` to ``body_end`` is what is shown if it is none; up to ``end`` there is only
+        markup.
+        """
+        buf = self.source.buf
+        begins = not self.cursor.prose and not buf[self.cursor.pos : start].strip()
+        solid = yield from self.source.solid(end)
+        buf = self.source.buf
+        whole = solid == len(buf)
+        alone = whole or "\n" in buf[body_end:solid] or (body.bracketed and solid == body_end)
+        ends = whole or (yield from self._call_or_result_at(solid))
+        buf = self.source.buf
+        if not alone:
+            reason = "inside_a_sentence"
+        else:
+            reason = "" if begins or ends else "prose_on_both_sides"
+        if not reason and self._worth_it(body, whole=begins and whole):
+            self.scanner.envelopes.accept(start, body, end, "", closed=not whole)
+            return
+        if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
+            self.cursor.sink.suppressed(reason, buf[start:body_end], self.source.base + start)
+        self.cursor.text(body_end)
+
+    def _worth_it(self, body: Body, *, whole: bool) -> bool:
+        """Whether a body without a marker speaks of a declared tool, or is the whole reply."""
+        if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
+            return True
+        if any(item.fault is not None and item.fault.name for item in body.items):
+            return whole or all(
+                item.fault is None or item.fault.kind != "invalid_arguments" for item in body.items
+            )
+        return bool(body.calls) and whole
+
+    def _call_or_result_at(self, at: int) -> Generator[Waiter | None, None, bool]:
+        """Whether calls go on there, or a result that the model wrote itself begins."""
+        marker = yield from self.scanner.envelopes.marker_at(at)
+        if marker is not None:
+            return marker.role in ("result", "call")
+        if not self.source.buf.startswith("`", at):
+            return False
+        run = yield from self.scanner.fences.whole_run(at, "`")
+        word, _ = yield from self.scanner.fences.info(at + run)
+        return run >= 3 and word in RESULT_FENCES | CALL_FENCES
+
+    def _data(self, start: int) -> Steps:
+        """An object or list that is an answer: pass it on as it arrives, to its own end."""
+        framer = Framer(self.scanner.reader.limits.max_depth)
+        at = start
+        while not framer.feed(self.source.buf, at):
+            self.cursor.text(len(self.source.buf))
+            if self.source.final:
+                return
+            start -= self.cursor.forget()
+            yield None
+            at = 0
+        self.cursor.text(start + (framer.fault_at if framer.end is None else framer.end))

@@ -1,0 +1,139 @@
+"""Where the scanner stands: what is accounted for, and where the next trigger is.
+
+All indices are into the source's buffer. ``pos`` never goes back: what lies before it has been
+handed on.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fallback.messages import SegmentKind
+from fallback.parsing.bodies import Body
+from fallback.parsing.source import Source
+
+TRIGGERS = ("<", "[", "{", "(", "`", "~", "Action")
+_AFTER_A_CALL = (*TRIGGERS, "Observation")
+_LINE_START_ONLY = "{(~"
+LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
+
+
+class Sink(Protocol):
+    """Where the scanner's findings go."""
+
+    def text(self, text: str, start: int) -> None:
+        """Prose for the user."""
+
+    def reasoning(self, text: str, start: int) -> None:
+        """Thinking."""
+
+    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
+        """Characters that are neither prose nor thinking, and what became of them."""
+
+    def calls(self, body: Body, dialect: str) -> None:
+        """A body that is meant as calls; its items may still be at fault."""
+
+    def quoted(self, reason: str, text: str, start: int) -> None:
+        """Text that is shown as text although it may hold a call."""
+
+    def suppressed(self, reason: str, text: str, start: int) -> None:
+        """Text that states a call and is shown as text."""
+
+    def batch_over(self) -> None:
+        """Something other than a call follows the calls."""
+
+
+class Cursor:
+    """The scanner's place in the reply."""
+
+    def __init__(self, source: Source, sink: Sink) -> None:
+        self.source, self.sink = source, sink
+        self.pos = 0  # everything before it is accounted for
+        self.look = 0  # everything before it has been searched for triggers
+        self.head = ""  # the part of the current line that lies before the buffer, cut
+        self.prose = False  # whether any prose has been seen
+        self.called = False  # whether any body of calls has been seen
+        self.closed_call = False  # whether nothing but space has followed the last one
+        self._found: dict[str, int] = {}  # where the next of each trigger is
+        self._size = 0  # length of the buffer that this speaks of
+
+    def next_trigger(self) -> tuple[int, str]:
+        """The next trigger character at or behind ``look``; remembers where the others are."""
+        buf, look, found = self.source.buf, self.look, self._found
+        best, which = len(buf), ""
+        if self._size != best:
+            found.clear()
+            self._size = best
+        for char in _AFTER_A_CALL if self.called else TRIGGERS:
+            at = found.get(char, -2)
+            if at != -1 and at < look:
+                at = found[char] = buf.find(char, look)
+            if 0 <= at < best:
+                best, which = at, char
+        return (best, which) if which else (-1, "")
+
+    def forget(self) -> int:
+        """Let go of what is accounted for, where no index is held; returns how much that is."""
+        gone = self.pos
+        if gone:
+            self.source.drop(gone)
+            self.look = max(0, self.look - gone)
+            self.pos = 0
+        self._found.clear()
+        return gone
+
+    def text(self, end: int) -> None:
+        """Hand on everything up to ``end`` as prose."""
+        buf, start = self.source.buf, self.pos
+        if end > start:
+            if self.closed_call:
+                solid = end - len(buf[start:end].lstrip())
+                if solid > start:
+                    self.segment("markup", start, solid)
+                    start = solid
+            if end > start:
+                self.closed_call = False
+                self.prose = self.prose or not buf[start:end].isspace()
+                if self.called:
+                    self.sink.batch_over()
+                self.sink.text(buf[start:end], self.source.base + start)
+                self.advance(end)
+        self.look = max(self.look, self.pos)
+
+    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
+        """Account for characters that are not shown."""
+        if end > start:
+            self.sink.segment(kind, self.source.base + start, self.source.base + end)
+            self.advance(end)
+
+    def fresh_line(self) -> None:
+        """What follows markup begins a line, and what was passed over on this one may count now."""
+        self.head = ""
+        self._found.clear()
+
+    def advance(self, end: int) -> None:
+        """Move on to ``end``, and keep what begins the line there."""
+        line = self.source.buf.rfind("\n", self.pos, end)
+        if line >= 0:
+            self.head = self.source.buf[line + 1 : end][:LOOK_BACK]
+        else:
+            self.head = (self.head + self.source.buf[self.pos : end])[:LOOK_BACK]
+        self.pos = end
+        self.look = max(self.look, end)
+
+    def line_before(self, at: int) -> str:
+        """The line up to ``at``; anything as long as the look-back is only known to be prose."""
+        low = max(self.pos, at - LOOK_BACK)
+        line = self.source.buf.rfind("\n", low, at)
+        if line >= 0:
+            return self.source.buf[line + 1 : at]
+        if low > self.pos:
+            return "…"
+        return self.head + self.source.buf[self.pos : at]
+
+    def pass_over(self, hit: int, char: str) -> None:
+        """Nothing here. What counts only where a line begins is looked for on the next line."""
+        self.look = hit + 1
+        if char in _LINE_START_ONLY:
+            line = self.source.buf.find("\n", hit)
+            self._found[char] = self.source.buf.find(char, line) if line >= 0 else -1

@@ -1,0 +1,167 @@
+"""Bodies behind a marker: what a tag or token that says "a call follows" is followed by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from fallback.dialects import markers
+from fallback.dialects.markers import Marker
+from fallback.dialects.tags import OPENERS, OPENERS_BEGIN
+from fallback.parsing.bodies import Body, Fault, Item, truncated
+from fallback.parsing.source import AnyOf, Waiter
+
+if TYPE_CHECKING:
+    from fallback.parsing.scanner import Scanner, Steps
+
+_MARKER_STARTS = frozenset(text[0] for text in markers.table())
+
+
+def _nothing() -> Generator[Waiter | None, None, None]:
+    return None
+    yield
+
+
+class Envelopes:
+    """The scanner's reader of marked bodies."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner, self.source, self.cursor = scanner, scanner.source, scanner.cursor
+
+    def envelope(
+        self, hit: int, behind: int, marker: Marker, *, at_line_start: bool, ticks: int = 0
+    ) -> Steps:
+        """Read what stands behind a call marker; ``ticks`` is the fence around it, if any."""
+        source = self.source
+        at = yield from source.solid(behind)
+        if source.buf.startswith("`", at):
+            run = yield from self.scanner.fences.whole_run(at, "`")
+            if run >= 3:
+                # A fence inside the tag: the tag has already said that this is a call.
+                ticks = run
+                _, at = yield from self.scanner.fences.info(at + run)
+                at = yield from source.solid(at)
+        nested = yield from self.marker_at(at)
+        if nested is not None and nested.role == "call":
+            # <tool_calls><tool_call>: the inner one opens the body.
+            self.cursor.text(hit)
+            self.cursor.segment("markup", hit, at)
+            return
+        body = yield from self.scanner.reader.body(at - marker.keeps, enveloped=True)
+        if not body.items:
+            yield from self._empty_envelope(hit, behind, marker, at_line_start=at_line_start)
+            return
+        end = yield from self.behind_body(body.end, closers=marker.closers, ticks=ticks)
+        closed = any(closer in source.buf[body.end : end] for closer in (*marker.closers, "```"))
+        self.accept(hit, body, end, marker.dialect, closed=closed)
+
+    def tagged(self, hit: int) -> Generator[Waiter | None, None, bool]:
+        """``<function=name>`` whose envelope was left out: its own tags are envelope enough."""
+        source = self.source
+        while not source.final and OPENERS_BEGIN.fullmatch(source.buf, hit):
+            yield None
+        if not OPENERS.match(source.buf, hit):
+            return False
+        body = yield from self.scanner.reader.body(hit, enveloped=True)
+        declared = [c for c in body.calls if self.scanner.catalogue.resolve(c.name) is not None]
+        cut = any(
+            i.fault is not None and self.scanner.catalogue.resolve(i.fault.name) for i in body.items
+        )
+        if not declared and not cut:
+            self.cursor.look = hit + 1
+            return True
+        end = yield from self.behind_body(body.end)
+        self.accept(hit, body, end, "", closed=source.buf[body.end - 1 : body.end] == ">")
+        return True
+
+    def behind_body(
+        self, at: int, *, closers: tuple[str, ...] = (), ticks: int = 0
+    ) -> Generator[Waiter | None, None, int]:
+        """Past what closes a body: brackets too many, end-of-turn tokens, its own closers.
+
+        Once the body's own ``closers`` and the fence of ``ticks`` have been seen nothing more is
+        waited for, so that a call is ready the moment it is closed.
+        """
+        source = self.source
+        waited_for = set(closers)
+        while True:
+            solid = yield from source.solid(at)
+            char = source.buf[solid : solid + 1]
+            if char and char in "]})>":
+                at = solid + 1
+                continue
+            if char == "`" and ticks:
+                run = yield from self.scanner.fences.whole_run(solid, "`")
+                if run < ticks:
+                    return at
+                at, ticks = solid + run, 0
+            else:
+                marker = yield from self.marker_at(solid) if char in _MARKER_STARTS else _nothing()
+                if marker is None and source.buf[solid:] in markers.prefixes():
+                    return len(source.buf)  # the reply ends inside a closer
+                if marker is None or marker.role not in ("close", "end"):
+                    return at
+                at = solid + len(marker.text)
+                waited_for.discard(marker.text)
+            if closers and not waited_for and not ticks:
+                return at
+
+    def marker_at(self, at: int) -> Generator[Waiter | None, None, Marker | None]:
+        """The marker at an index, once it is whole."""
+        source = self.source
+        while True:
+            match = markers.pattern().match(source.buf, at)
+            if match:
+                return markers.table()[match.group()]
+            head = source.buf[at : at + 40]
+            if source.final or (head and head not in markers.prefixes()):
+                return None
+            yield None
+
+    def _empty_envelope(
+        self, hit: int, behind: int, marker: Marker, *, at_line_start: bool
+    ) -> Steps:
+        """A marker with nothing behind it that can be decoded."""
+        if marker.soft or not at_line_start:
+            self.cursor.look = behind
+            return
+        end = yield from self._end_of_garbage(behind, marker.closers)
+        fault = Fault(
+            "invalid_json", f"what follows `{marker.text}` is neither a JSON object nor a call"
+        )
+        stop = yield from self.behind_body(end, closers=marker.closers)
+        body = Body([Item(hit, end, fault=fault)], hit, end)
+        self.accept(hit, body, stop, marker.dialect)
+
+    def _end_of_garbage(
+        self, at: int, closers: tuple[str, ...]
+    ) -> Generator[Waiter | None, None, int]:
+        """The next closer, or else the end of the paragraph."""
+        source = self.source
+        pattern = re.compile("|".join([*(re.escape(c) for c in closers), r"\n[ \t]*\n"]))
+        waiter = AnyOf(">]\n")
+        search = at
+        while True:
+            match = pattern.search(source.buf, search)
+            if match:
+                return match.start()
+            if source.final:
+                return len(source.buf)
+            search = max(at, len(source.buf) - 40)
+            yield waiter
+
+    def accept(self, hit: int, body: Body, end: int, dialect: str, *, closed: bool = True) -> None:
+        """Take a body as calls: text before it is text, the rest is accounted for.
+
+        One that is not ``closed`` and reaches the end of a reply that ran out of tokens is cut off,
+        however complete it looks (rule 6).
+        """
+        self.cursor.text(hit)
+        if not closed and self.source.cut_short and not self.source.buf[end:].strip("` \t\r\n"):
+            name = body.calls[-1].name if body.calls else ""
+            body.items[-1] = Item(hit, end, fault=truncated(name))
+        self.cursor.sink.calls(body, dialect)
+        self.cursor.segment("call" if body.calls else "rejected", hit, end)
+        self.cursor.called = self.cursor.closed_call = True
+        self.cursor.fresh_line()

@@ -1,0 +1,68 @@
+"""What has to wait: the end of a text that may still grow into the beginning of a call.
+
+Everything else leaves at once. Only the beginning of a line is ever held, and only while it can
+still become a declared name, a label or the info word of a fence whose ticks were lost.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fallback.catalogue import Catalogue
+from fallback.parsing.cursor import LOOK_BACK, Cursor
+
+_OTHER_WORDS = (
+    "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation",
+    "call", "assistantcommentary", "assistantanalysis", "commentary", "analysis",
+)  # fmt: skip
+_INFO_WORDS = ("json", "python", "tool_call", "tool_code")
+_NUMBER_BEHIND = re.compile(r":\d*$")
+_HELD_WORD = re.compile(
+    r"[ \t]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
+    r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
+    r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
+)
+HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
+
+
+class Holding:
+    """Decides how much of the text may leave."""
+
+    def __init__(self, cursor: Cursor, catalogue: Catalogue) -> None:
+        self.cursor, self.catalogue = cursor, catalogue
+        self._words: tuple[str, ...] = ()  # what a held word may become; made when first needed
+
+    def safe_end(self) -> int:
+        """Up to where the text can be handed on: what may still grow into a call stays."""
+        cursor = self.cursor
+        buf = cursor.source.buf
+        if self.lone_info_word(buf[cursor.pos : cursor.pos + LOOK_BACK], whole=False):
+            return cursor.pos
+        line = buf.rfind("\n", cursor.pos) + 1 or cursor.pos
+        if line == cursor.pos and cursor.head.strip():
+            return len(buf)
+        match = _HELD_WORD.fullmatch(buf, line)
+        if match and (not match.group(1) or self._may_be_name(match.group(1))):
+            return line
+        named = HELD_NAME.search(buf, max(cursor.pos, len(buf) - LOOK_BACK))
+        if named and self.catalogue.resolve(named.group(1)) is not None:
+            return named.start()
+        return len(buf)
+
+    def lone_info_word(self, text: str, *, whole: bool) -> bool:
+        """Whether a reply begins with the info word of a fence whose ticks were lost."""
+        word = text.strip().lower()
+        if self.cursor.prose or self.cursor.called or not word:
+            return False
+        return word in _INFO_WORDS if whole else any(info.startswith(word) for info in _INFO_WORDS)
+
+    def _may_be_name(self, word: str) -> bool:
+        self._words = self._words or tuple(
+            name.casefold() for name in (*self.catalogue.names, *_OTHER_WORDS)
+        )
+        folded = _NUMBER_BEHIND.sub("", word.replace("\\", "").casefold().removeprefix("call:"))
+        plain = folded.replace("-", "_").rstrip("_")
+        return any(
+            name.startswith(folded) or name.replace("-", "_").startswith(plain) or "." in folded
+            for name in self._words
+        )

@@ -1,0 +1,77 @@
+"""Passages that are handed on without being read: thinking, answers, and what is dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fallback.parsing.source import END_ARRIVES
+
+if TYPE_CHECKING:
+    from fallback.parsing.scanner import Scanner, Steps
+
+
+class Passages:
+    """The scanner's way through them."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.source, self.cursor = scanner.source, scanner.cursor
+
+    def reasoning(self, closers: tuple[str, ...], *, keep: str = "") -> Steps:
+        """Everything up to a closer is thinking and leaves as it arrives; ``keep`` is not taken."""
+        yield from self._pass_on(closers, self._thinking, keep)
+        self.cursor.fresh_line()
+
+    def answer(self, closers: tuple[str, ...]) -> Steps:
+        """Pass everything up to a closer on as text: a channel that holds the answer, not calls."""
+        start = self.source.base + self.cursor.pos
+        pieces: list[str] = []
+
+        def give(end: int) -> None:
+            pieces.append(self.source.buf[self.cursor.pos : end])
+            self.cursor.text(end)
+
+        yield from self._pass_on(closers, give, "<|start|>")
+        self.cursor.sink.quoted("final_channel", "".join(pieces), start)
+
+    def drop(self, hit: int) -> Steps:
+        """From here on it is not this reply's business: an invented result, or the next turn."""
+        self.cursor.text(hit)
+        self.cursor.sink.batch_over()
+        while not self.source.final:
+            yield END_ARRIVES
+        self.cursor.segment("dropped", hit, len(self.source.buf))
+
+    def _thinking(self, end: int) -> None:
+        if end > self.cursor.pos:
+            self.cursor.sink.reasoning(
+                self.source.buf[self.cursor.pos : end], self.source.base + self.cursor.pos
+            )
+            self.cursor.advance(end)
+
+    def _pass_on(self, closers: tuple[str, ...], give: Callable[[int], None], keep: str) -> Steps:
+        source = self.source
+        pattern = re.compile("|".join(re.escape(closer) for closer in closers))
+        while True:
+            match = pattern.search(source.buf, self.cursor.pos)
+            if match:
+                give(match.start())
+                if match.group() != keep:
+                    self.cursor.segment("markup", match.start(), match.end())
+                return
+            give(len(source.buf) if source.final else self._partial(closers))
+            if source.final:
+                return
+            self.cursor.forget()
+            yield None
+
+    def _partial(self, closers: tuple[str, ...]) -> int:
+        """Where a suffix begins that may still become a closer."""
+        buf = self.source.buf
+        longest = max(map(len, closers)) - 1
+        for at in range(max(self.cursor.pos, len(buf) - longest), len(buf)):
+            tail = buf[at:]
+            if any(closer.startswith(tail) for closer in closers):
+                return at
+        return len(buf)
