@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel"]
+MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel", "turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Marker:
         role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only
         an
             application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn
-            token; ``channel`` begins the header of a Harmony message.
+            token; ``channel`` begins the header of a Harmony message, ``turn`` that of a turn.
         dialect: the name that calls read behind it carry.
         closers: what ends it, if anything does.
         soft: text that merely contains it, with no call behind it, is not worth a correction.
@@ -132,6 +132,10 @@ MARKERS: tuple[Marker, ...] = (
             "[TOOL_RESULTS]", "<|tool_response", "<|start_of_role|>tool_response",
             "<｜tool▁outputs▁begin｜>", "<|START_TOOL_RESULT|>",
         )
+    ),
+    *(
+        Marker(text, "turn")
+        for text in ("<|im_start|>", "<|start_header_id|>", "<start_of_turn>", "<|start_of_role|>")
     ),
     *(
         Marker(text, "end")

@@ -12,6 +12,7 @@ from fallback.parsing.framing import Framer
 from fallback.parsing.holding import HELD_NAME
 from fallback.parsing.named import NAME, SEPARATORS
 from fallback.parsing.source import Waiter
+from fallback.parsing.vocabulary import NAME_KEYS
 
 if TYPE_CHECKING:
     from fallback.parsing.scanner import Scanner, Steps
@@ -24,6 +25,9 @@ _NAME_BEFORE = re.compile(
 _HEADER_BEFORE = re.compile(
     r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
 )
+# An object that begins with one of the keys under which a name stands.
+_NAME_FIRST = re.compile(rf"""\{{\s*["'](?:{"|".join(NAME_KEYS)}|type)["']\s*:""")
+_NAME_FIRST_BEGIN = re.compile(r"""\{\s*(?:["'][a-z_]{0,16}["']?\s*)?""")
 
 
 class Bare:
@@ -48,7 +52,7 @@ class Bare:
             ):
                 yield from self.read(start, hit)
             else:
-                self.cursor.pass_over(hit, "{")
+                yield from self._inside_a_sentence(hit)
             return
         start = hit
         pending = self.source.buf[self.cursor.pos : hit]
@@ -59,6 +63,24 @@ class Bare:
             self.cursor.text(self.cursor.pos + len(pending) - len(pending.lstrip()))
             self.cursor.segment("markup", self.cursor.pos, hit)
         yield from self.read(start, hit)
+
+    def _inside_a_sentence(self, hit: int) -> Steps:
+        """An object in the middle of a line is never a call; one that states a call is reported."""
+        while not self.source.final and _NAME_FIRST_BEGIN.fullmatch(self.source.buf, hit):
+            yield None
+        if not _NAME_FIRST.match(self.source.buf, hit):
+            self.cursor.pass_over(hit, "{")
+            return
+        body = yield from self.scanner.reader.body(hit, enveloped=False)
+        if body.data:
+            yield from self._data(hit)
+        elif not body.calls:
+            self.cursor.pass_over(hit, "{")
+        else:
+            if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
+                text, start = self.source.buf[hit : body.end], self.source.base + hit
+                self.cursor.sink.suppressed("inside_a_sentence", text, start)
+            self.cursor.text(body.end)
 
     def parenthesis(self, hit: int, before: str) -> Steps:
         """An opening parenthesis: a call, if a declared name stands alone in front of it."""

@@ -53,8 +53,34 @@ class Envelopes:
             yield from self._empty_envelope(hit, behind, marker, at_line_start=at_line_start)
             return
         end = yield from self.behind_body(body.end, closers=marker.closers, ticks=ticks)
+        if "|" not in marker.text and (yield from self.mentioned(hit, body, end)):
+            return
         closed = any(closer in source.buf[body.end : end] for closer in (*marker.closers, "```"))
         self.accept(hit, body, end, marker.dialect, closed=closed)
+
+    def mentioned(self, hit: int, body: Body, end: int) -> Generator[Waiter | None, None, bool]:
+        """Whether plain-text markup stands inside a sentence or in quotation marks: then it is text.
+
+        A sentence that is still open before the tag and goes on behind it speaks *about* the call.
+        Special tokens are never mentioned: a model that writes one means it.
+        """
+        before = self.cursor.line_before(hit)
+        lead = before.rstrip()
+        quoted = before[-1:] in ('"', "'", "“", "‘", "«")
+        if not lead or (lead[-1] in ".:!?…" and not quoted):
+            return False
+        solid = yield from self.source.solid(end)
+        buf = self.source.buf
+        follower = buf[solid : solid + 1]
+        if not follower or "\n" in buf[end:solid]:
+            return False
+        if not (follower.islower() or follower in ",;" or (quoted and follower in "\"'”’»")):
+            return False
+        if any(self.scanner.catalogue.resolve(call.name) is not None for call in body.calls):
+            text = buf[hit:end]
+            self.cursor.sink.suppressed("inside_a_sentence", text, self.source.base + hit)
+        self.cursor.text(end)
+        return True
 
     def tagged(self, hit: int) -> Generator[Waiter | None, None, bool]:
         """``<function=name>`` whose envelope was left out: its own tags are envelope enough."""
@@ -72,6 +98,8 @@ class Envelopes:
             self.cursor.look = hit + 1
             return True
         end = yield from self.behind_body(body.end)
+        if (yield from self.mentioned(hit, body, end)):
+            return True
         self.accept(hit, body, end, "", closed=source.buf[body.end - 1 : body.end] == ">")
         return True
 

@@ -132,6 +132,8 @@ class Fences:
             scanner.cursor.look = hit + run
             return
         end = yield from self._close_call_fence(body, at, run)
+        if (yield from scanner.envelopes.mentioned(hit, body, end)):
+            return
         scanner.envelopes.accept(hit, body, end, "fenced", closed=end > body.end)
 
     def _close_call_fence(

@@ -37,9 +37,10 @@ Steps = Generator[Waiter | None, None, None]
 _ALL_REASONING_CLOSERS = tuple(
     dict.fromkeys(c for m in markers.MARKERS if m.role == "reasoning" for c in m.closers)
 )
-_NEXT_TURN = re.compile(
-    r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|assistant|system)\|>|\[INST\]"
+_HEADER = re.compile(
+    r"\s*(?:assistant|model)\s*(?:<\|end_header_id\|>|<\|end_of_role\|>|<\|im_sep\|>)?\s*"
 )
+_HEADER_BEGIN = re.compile(r"\s*[a-z]*\s*(?:<[|a-z_]*>?)?\s*")
 
 
 class Scanner:
@@ -139,8 +140,11 @@ class Scanner:
             if marker.text in _ALL_REASONING_CLOSERS or self.cursor.called or not before.strip():
                 self.cursor.text(hit)
                 self.cursor.segment("markup", hit, behind)
+                self.cursor.fresh_line()
             else:
                 self.cursor.look = behind
+        elif marker.role == "turn":
+            yield from self._turn(hit, behind)
         else:
             solid = yield from self.source.solid(behind)
             follower = yield from self.envelopes.marker_at(solid)
@@ -148,7 +152,22 @@ class Scanner:
             if solid == len(self.source.buf) or self.cursor.called or channel:
                 self.cursor.text(hit)
                 self.cursor.segment("markup", hit, behind)
-            elif _NEXT_TURN.match(self.source.buf, solid):
+            elif follower is not None and follower.role == "turn":
                 yield from self.passages.drop(hit)
             else:
                 self.cursor.look = behind
+
+    def _turn(self, hit: int, behind: int) -> Steps:
+        """The header of a turn: of this one at the beginning, of the next one behind a call."""
+        cursor, source = self.cursor, self.source
+        if cursor.called:
+            yield from self.passages.drop(hit)
+        elif cursor.prose or source.buf[cursor.pos : hit].strip():
+            cursor.look = behind
+        else:
+            while not source.final and _HEADER_BEGIN.fullmatch(source.buf, behind):
+                yield None
+            header = _HEADER.match(source.buf, behind)
+            cursor.text(hit)
+            cursor.segment("markup", hit, header.end() if header else behind)
+            cursor.fresh_line()
