@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,8 +51,11 @@ class LlamaDiedError(Exception):
 class LlamaServer:
     """One loaded model. Every method may be called from any thread."""
 
-    def __init__(self, path: Path, *, num_ctx: int) -> None:
-        """Load ``path`` with a window of ``num_ctx`` tokens; raises :class:`EngineError`."""
+    def __init__(self, path: Path, *, num_ctx: int, threads: int) -> None:
+        """Load ``path`` with a window of ``num_ctx`` tokens; raises :class:`EngineError`.
+
+        ``threads`` is how many work on one token, -1 leaves it to llama.cpp.
+        """
         try:
             import xllamacpp
         except ImportError as error:
@@ -72,7 +74,9 @@ class LlamaServer:
         params.warmup = False
         # One prompt in memory, no copies of older ones: `PrefixMemory` has to know what is there.
         params.cache_ram_mib = params.n_ctx_checkpoints = 0
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = physical_cores()
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+        # Flash attention splits its sums among the threads: a reply would depend on their number.
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.verbosity = _SILENT
         params.api_keys = [self._key]
         params.cors_origins = ""
@@ -224,20 +228,3 @@ def _hang_up(connection: http.client.HTTPConnection) -> None:
     if (sock := connection.sock) is not None:
         with contextlib.suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
-
-
-def physical_cores() -> int:
-    """Cores that this process may use, hyper-threads counted once; -1 leaves it to llama.cpp.
-
-    A second thread on one core slows matrix products down.
-    """
-    try:
-        allowed = os.sched_getaffinity(0)
-        topology = Path("/sys/devices/system/cpu")
-        siblings = {
-            (topology / f"cpu{cpu}/topology/thread_siblings_list").read_text(encoding="ascii")
-            for cpu in allowed
-        }
-    except (AttributeError, OSError):  # not Linux, or a container that hides its processors
-        return -1
-    return len(siblings) or -1

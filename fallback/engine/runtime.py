@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fallback.engine.cancel import Cancellation
+from fallback.engine.cores import thread_count
 from fallback.engine.llama import LlamaServer
 from fallback.engine.store import StoredModel
 from fallback.engine.turns import Turns
@@ -64,6 +65,7 @@ class Runtime:
         self, *, keep_alive: float = DEFAULT_KEEP_ALIVE, max_waiting: int = MAX_WAITING
     ) -> None:
         self._turns = Turns(max_waiting)
+        self._threads = thread_count()
         self._keep_alive = keep_alive
         self._default_keep_alive = keep_alive
         self._loaded: Loaded | None = None
@@ -120,7 +122,7 @@ class Runtime:
         loaded = self._loaded
         if loaded is None or loaded.key != (model.path, num_ctx):
             self._drop()  # first, so that never two models are in memory
-            server = LlamaServer(model.path, num_ctx=num_ctx)
+            server = LlamaServer(model.path, num_ctx=num_ctx, threads=self._threads)
             loaded = self._loaded = Loaded(model, server, num_ctx, math.inf)
         return loaded
 
