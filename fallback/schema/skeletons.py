@@ -152,6 +152,10 @@ class _Maker:
         for name, nodes in flat.properties.items():
             if len(made) < least and name not in made:
                 self._put(made, name, nodes, required=False)
+        if not made and self._depth > 1 and flat.keywords.get("maxProperties", 1) >= 1:
+            # Inside the arguments an empty object would hide the form; one member shows it.
+            for name, nodes in list(flat.properties.items())[:1]:
+                self._put(made, name, nodes, required=False)
         for number in range(1, _MOST_ITEMS):
             if len(made) >= least or flat.rest is False:
                 break

@@ -21,6 +21,7 @@ _DEEPEST = 24
 """Types written inside types; a model does not follow more, and a hostile schema has more."""
 
 _PLAIN_KEY = re.compile(r"[^\W\d]\w*\Z")
+_IN_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SMALL_ENUM = 8
 
 
@@ -87,7 +88,7 @@ class TypePrinter:
             parts.insert(0, own)
         self._depth -= 1
         if len(parts) > 1:
-            parts = [f"({part})" if " | " in part else part for part in parts if part != "any"]
+            parts = [f"({p})" if _outside(p, "|") else p for p in parts if p != "any"]
         return " & ".join(parts)
 
     def members(self, flat: Flat, path: str) -> list[str]:
@@ -135,7 +136,7 @@ class TypePrinter:
         if "any" in texts:
             return "any"
         ordered = [t for t in texts if t != "null"] + [t for t in texts if t == "null"]
-        return " | ".join(f"({t})" if " & " in t else t for t in ordered)
+        return " | ".join(f"({t})" if _outside(t, "&") else t for t in ordered)
 
     def _name(self, node: Node) -> str | None:
         """The name of the type, if the schema is nothing but a reference to one that has a name."""
@@ -171,7 +172,19 @@ class TypePrinter:
 def _items(text: str | None) -> str:
     if not text or text == "any":
         return "array"
-    return f"({text})[]" if " | " in text or " & " in text else f"{text}[]"
+    return f"({text})[]" if _outside(text, "|") or _outside(text, "&") else f"{text}[]"
+
+
+def _outside(text: str, mark: str) -> bool:
+    """Whether a mark stands between types, and not inside braces, brackets or text."""
+    if f" {mark} " not in text:
+        return False
+    depth, bare = 0, _IN_QUOTES.sub("", text)
+    for char in bare:
+        depth += (char in "{[(") - (char in "}])")
+        if char == mark and not depth:
+            return True
+    return False
 
 
 def _key(name: str) -> str:

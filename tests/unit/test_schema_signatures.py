@@ -65,6 +65,8 @@ def test_a_tool_without_parameters_or_description_is_short() -> None:
         ({"type": "array", "items": {"type": ["string", "null"]}}, "(string | null)[]"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, '("a" | "b")[]'),
         ({"items": {"items": {"type": "number"}}}, "number[][]"),
+        ({"items": {"properties": {"a": {"enum": ["|", " & "]}}}}, '{a?: "|" | " & "}[]'),
+        ({"items": {"const": "a | b"}}, '"a | b"[]'),
         ({"prefixItems": [{"type": "number"}, {"type": "string"}]}, "[number, string]"),
         (
             {"prefixItems": [{"type": "number"}], "items": {"type": "string"}},

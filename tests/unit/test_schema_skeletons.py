@@ -105,6 +105,12 @@ def test_structures_show_their_form() -> None:
     assert one(edits, "edits") == [{"old": "some old", "new": "some new"}]
 
 
+def test_an_object_without_required_members_shows_one() -> None:
+    inside = {"properties": {"name": {"type": "string"}, "email": {"type": "string"}}}
+    assert one({"type": "object", **inside}) == {"name": "some name"}
+    assert made(inside) == {}
+
+
 def test_a_type_that_contains_itself_ends() -> None:
     node = {
         "properties": {
