@@ -28,6 +28,7 @@ _HEADER_BEFORE = re.compile(
 # An object that begins with one of the keys under which a name stands.
 _NAME_FIRST = re.compile(rf"""\{{\s*["'](?:{"|".join(NAME_KEYS)}|type)["']\s*:""")
 _NAME_FIRST_BEGIN = re.compile(r"""\{\s*(?:["'][a-z_]{0,16}["']?\s*)?""")
+_NAME_FIRST_AT_END = re.compile(_NAME_FIRST_BEGIN.pattern + r"\Z")
 
 
 class Bare:
@@ -69,18 +70,26 @@ class Bare:
         while not self.source.final and _NAME_FIRST_BEGIN.fullmatch(self.source.buf, hit):
             yield None
         if not _NAME_FIRST.match(self.source.buf, hit):
-            self.cursor.pass_over(hit, "{")
+            self._pass_over_brace(hit)
             return
         body = yield from self.scanner.reader.body(hit, enveloped=False)
         if body.data:
             yield from self._data(hit)
         elif not body.calls:
-            self.cursor.pass_over(hit, "{")
+            self._pass_over_brace(hit)
         else:
             if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
                 text, start = self.source.buf[hit : body.end], self.source.base + hit
                 self.cursor.sink.suppressed("inside_a_sentence", text, start)
             self.cursor.text(body.end)
+
+    def _pass_over_brace(self, hit: int) -> None:
+        buf = self.source.buf
+        line = buf.find("\n", hit)
+        another = _NAME_FIRST.search(buf, hit + 1, line if line >= 0 else len(buf))
+        if another is None and line < 0 and not self.source.final:
+            another = _NAME_FIRST_AT_END.search(buf, hit + 1)
+        self.cursor.pass_over(hit, "{", another.start() if another else None)
 
     def parenthesis(self, hit: int, before: str) -> Steps:
         """An opening parenthesis: a call, if a declared name stands alone in front of it."""

@@ -131,9 +131,14 @@ class Cursor:
             return "…"
         return self.head + self.source.buf[self.pos : at]
 
-    def pass_over(self, hit: int, char: str) -> None:
-        """Nothing here. What counts only where a line begins is looked for on the next line."""
+    def pass_over(self, hit: int, char: str, another: int | None = None) -> None:
+        """Nothing here. What counts only where a line begins is looked for on the next line.
+
+        ``another`` is the next place on this line that is worth a look all the same.
+        """
         self.look = hit + 1
-        if char in _LINE_START_ONLY:
+        if another is not None:
+            self._found[char] = another
+        elif char in _LINE_START_ONLY:
             line = self.source.buf.find("\n", hit)
             self._found[char] = self.source.buf.find(char, line) if line >= 0 else -1

@@ -59,7 +59,7 @@ class Envelopes:
         self.accept(hit, body, end, marker.dialect, closed=closed)
 
     def mentioned(self, hit: int, body: Body, end: int) -> Generator[Waiter | None, None, bool]:
-        """Whether plain-text markup stands inside a sentence or in quotation marks: then it is text.
+        """Whether plain-text markup stands in a sentence or in quotation marks: then it is text.
 
         A sentence that is still open before the tag and goes on behind it speaks *about* the call.
         Special tokens are never mentioned: a model that writes one means it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fallback.catalogue import Catalogue
+from fallback.catalogue import Catalogue, fold
 from fallback.parsing.cursor import LOOK_BACK, Cursor
 
 _OTHER_WORDS = (
@@ -57,12 +57,9 @@ class Holding:
         return word in _INFO_WORDS if whole else any(info.startswith(word) for info in _INFO_WORDS)
 
     def _may_be_name(self, word: str) -> bool:
-        self._words = self._words or tuple(
-            name.casefold() for name in (*self.catalogue.names, *_OTHER_WORDS)
-        )
-        folded = _NUMBER_BEHIND.sub("", word.replace("\\", "").casefold().removeprefix("call:"))
-        plain = folded.replace("-", "_").rstrip("_")
-        return any(
-            name.startswith(folded) or name.replace("-", "_").startswith(plain) or "." in folded
-            for name in self._words
-        )
+        names = (*self.catalogue.names, *_OTHER_WORDS)
+        self._words = self._words or tuple(fold(name) for name in names)
+        plain = _NUMBER_BEHIND.sub("", word.replace("\\", "").casefold().removeprefix("call:"))
+        folded = fold(plain)
+        # Behind a namespace any name may follow.
+        return "." in plain or any(name.startswith(folded) for name in self._words)

@@ -216,7 +216,8 @@ class NamedReader:
         if PAIR_BEGINS.match(self.source.buf, opener):
             return (yield from self._pairs(at, name, opener, KEY_VALUE))
         match = markers.pattern().match(self.source.buf, opener)
-        if match and markers.table()[match.group()].role == "close" and enveloped:
+        closed = match is not None and markers.table()[match.group()].role == "close"
+        if closed and enveloped and self.catalogue.resolve(name) is not None:
             # A name alone in its envelope: a call without arguments.
             span = self.frames.span(at, opener)
             return Item(at, opener, [RawCall(name, None, dialect="glm", span=span)])
