@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fallback import Session, Turn
+from fallback import Limits, Session, Turn
 from fallback.backend import Backend
 from fallback.engine.models import DEFAULT_MODEL
 from fallback.engine.prefix import BLOCK
@@ -62,7 +62,7 @@ def test_a_tool_question_calls_the_right_tool_in_prompt_mode(backend: Backend) -
 
 
 def test_native_mode_yields_the_call_by_reading_the_text(backend: Backend) -> None:
-    turn = ask(backend, ASK_DAY, mode="native")
+    turn = ask(backend, ASK_DAY, mode="native", limits=Limits(max_steps=1))
     first = turn.steps[0]
     assert (first.mode, first.path) == ("native", "chat+tools")
     # The server reported no tool_calls: the model claims tools and writes the call as text.
