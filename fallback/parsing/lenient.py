@@ -79,6 +79,7 @@ _TYPE_WORDS = frozenset(
      "dict", "object", "any", "value", "undefined", "nan", "infinity")
 )  # fmt: skip
 _PLAIN_WORDS = re.compile(r"[^\W_](?:[\w \-&/.’]*[^\W_.])?\.?")
+_EXPRESSION = re.compile(r"\bif\b.*\belse\b|\bfor\b.*\bin\b|\blambda\b")
 _VARIABLE = re.compile(r"\w*_\w*|[\w]+(?:\.[\w]+)+|\w")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
@@ -276,8 +277,8 @@ class _Writer:
         if plain[0] == "+":
             plain = plain[1:]
         if not _JSON_NUMBER.fullmatch(plain):
-            if plain.lstrip("-")[:1] == "." or plain.endswith("."):
-                plain = plain.replace(".", "0.", 1) if "." in plain[:2] else plain + "0"
+            if "." in (plain.lstrip("-")[0], plain[-1]):
+                plain = json.dumps(float(plain))
             elif plain.lstrip("-").startswith("0"):
                 # 007 may be an id as well as a number: keep the digits and let the schema decide.
                 plain = json.dumps(plain)
@@ -430,6 +431,7 @@ class _Writer:
         if (
             not _PLAIN_WORDS.fullmatch(words)
             or _VARIABLE.fullmatch(words)
+            or _EXPRESSION.search(words)
             or single in _TYPE_WORDS
             or single == self.key.casefold()
         ):
