@@ -14,13 +14,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fallback.catalogue import Catalogue, fold
-from fallback.limits import DEFAULT_LIMITS
 from fallback.messages import Problem, ProblemKind, ToolCall
 from fallback.parsing.lenient import MalformedError, read_value
 from fallback.parsing.rawcall import RawCall
-from fallback.parsing.strict import DuplicateKeyError, decode_at, depth_exceeds
+from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import is_schema
-from fallback.schema import coerce, violations
+from fallback.schema import Violation, coerce, violations
 from fallback.tools import Tool
 
 _SHOWN_TOOLS = 20  # a list that is longer than this is not read by a small model
@@ -61,8 +60,7 @@ def validate(
         _refuse_placeholders(arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
-    arguments, notes = coerce(arguments, tool.compiled)
-    faults = violations(tool.compiled, arguments)
+    arguments, notes, faults = _checked(arguments, tool)
     if faults and None in arguments.values():
         arguments, dropped = _without_nulls(arguments, tool, {fault.path for fault in faults})
         notes += dropped
@@ -80,6 +78,18 @@ def validate(
         span=raw.span,
         repairs=(*repairs, *notes),
     )
+
+
+def _checked(
+    arguments: dict[str, Any], tool: Tool
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[Violation, ...]]:
+    """The arguments as the schema wants them, the coercions that took, and what is still wrong."""
+    schema = tool.compiled
+    valid = schema.accepts(arguments)
+    if valid and not schema.document.has_integers:
+        return arguments, (), ()
+    arguments, notes = coerce(arguments, schema)
+    return arguments, notes, () if valid else violations(schema, arguments)
 
 
 def unknown_tool(raw: RawCall, catalogue: Catalogue) -> Problem:
@@ -166,8 +176,6 @@ def _arguments(raw: RawCall, tool: Tool, repairs: dict[str, None]) -> dict[str, 
         shown = _cut(repr(raw.arguments))
         wanted = ", ".join(f"`{name}`" for name in properties) or "nothing in it"
         raise ValueError(f"arguments have to be an object with {wanted}, got {shown}")
-    if depth_exceeds(value, DEFAULT_LIMITS.max_depth):
-        raise ValueError(f"arguments are nested deeper than {DEFAULT_LIMITS.max_depth} levels")
     if is_schema(value, properties):
         required = ", ".join(f"`{name}`" for name in tool.parameters.get("required") or properties)
         raise ValueError(f"the tool's definition was repeated; give values for {required}")
@@ -295,7 +303,7 @@ def _without_nulls(
 def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
     """``<city>`` for ``city``: the form of a call was shown, not a call made."""
     for name, value in arguments.items():
-        if not isinstance(value, str) or len(value) > 128:
+        if not isinstance(value, str) or value[:1] not in "<[{ yY" or len(value) > 128:
             continue
         match = _PLACEHOLDER.fullmatch(value)
         if match is None:

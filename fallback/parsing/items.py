@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -63,7 +64,11 @@ class BodyReader:
     def __init__(self, source: Source, catalogue: Catalogue, limits: Limits) -> None:
         self.source, self.catalogue, self.limits = source, catalogue, limits
         self.frames = Frames(source, catalogue, limits)
-        self.names = NamedReader(self.frames)
+
+    @cached_property
+    def names(self) -> NamedReader:
+        """Reads calls that begin with the tool's name; made when the first one comes."""
+        return NamedReader(self.frames)
 
     # -- bodies
 
@@ -182,9 +187,14 @@ class BodyReader:
                 return None
             message = "the object has no name of a tool beside its arguments"
             return Item(start, end, fault=Fault("invalid_json", message))
+        return Item(start, end, self._placed(found, start, end, repairs))
+
+    def _placed(
+        self, calls: list[RawCall], start: int, end: int, repairs: tuple[str, ...]
+    ) -> list[RawCall]:
+        """The calls with the place where they stand and the repairs of what holds them."""
         span = self.frames.span(start, end)
-        calls = [replace(c, span=span, repairs=(*repairs, *c.repairs)) for c in found]
-        return Item(start, end, calls)
+        return [replace(call, span=span, repairs=(*repairs, *call.repairs)) for call in calls]
 
     def begins_as_data(self, head: str) -> bool:
         """Whether the first key is one that no call has."""
@@ -235,9 +245,7 @@ class BodyReader:
         if found is None:
             fault = fault or Fault("invalid_json", "the list holds no call")
             return Item(at, end, fault=fault)
-        span = self.frames.span(at, end)
-        calls = [replace(c, span=span, repairs=(*repairs, *c.repairs)) for c in found]
-        return Item(at, end - 1, calls)
+        return Item(at, end - 1, self._placed(found, at, end, repairs))
 
     def _texts(self, value: Any) -> list[RawCall] | None:
         """``['get_weather(city="Rome")']``: each string is one call."""

@@ -6,6 +6,7 @@ not differ. The parser touches no clock, no network and no randomness, and never
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -84,6 +85,7 @@ class Parser:
         self._batch_told = False
         self._reading: Reading | None = None
         self._source = Source()
+        self._silent = False  # set by ``parse``, which only wants the reading
         self._quoting = False  # set while a quoted part is looked at, so that it is not done again
         self._scanner = Scanner(
             self._source, catalogue, limits, self, reasoning_open=reasoning_open
@@ -127,7 +129,7 @@ class Parser:
             self._problem(Problem(kind="oversized", message=message, span=Span(limit, size)))
             self.segment("dropped", limit, size)
         self.batch_over()
-        self._events.append(End(finish_reason))
+        self._say(End(finish_reason))
         self._reading = Reading(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
@@ -150,6 +152,10 @@ class Parser:
             raise UsageError("the reading is there after close()")
         return self._reading
 
+    def _say(self, event: Event) -> None:
+        if not self._silent:
+            self._events.append(event)
+
     def _flush(self) -> list[Event]:
         events, self._events = self._events, []
         return events
@@ -159,7 +165,7 @@ class Parser:
     def text(self, text: str, start: int) -> None:
         """Prose for the user."""
         self._text.append(text)
-        self._events.append(TextDelta(text))
+        self._say(TextDelta(text))
         self._account("text", start, start + len(text))
 
     def reasoning(self, text: str, start: int) -> None:
@@ -167,7 +173,7 @@ class Parser:
         if not self._reasoning:
             self._reasoning_at = start
         self._reasoning.append(text)
-        self._events.append(ReasoningDelta(text))
+        self._say(ReasoningDelta(text))
         self._account("reasoning", start, start + len(text))
 
     def segment(self, kind: SegmentKind, start: int, end: int) -> None:
@@ -203,20 +209,19 @@ class Parser:
                     self._call(checked)
 
     def _call(self, call: ToolCall) -> None:
-        from json import dumps
 
         index = self._index
         self._index += 1
         self._calls.append(call)
-        self._events += (
-            CallStarted(index, call.name),
-            ArgumentsDelta(index, dumps(call.arguments, ensure_ascii=False)),
-            CallReady(index, call),
-        )
+        if self._silent:
+            return
+        self._say(CallStarted(index, call.name))
+        self._say(ArgumentsDelta(index, json.dumps(call.arguments, ensure_ascii=False)))
+        self._say(CallReady(index, call))
 
     def _problem(self, problem: Problem) -> None:
         self._problems.append(problem)
-        self._events.append(ProblemFound(problem))
+        self._say(ProblemFound(problem))
 
     def _faulty(self, item: Item, fault: Fault) -> None:
         base, buf = self._source.base, self._source.buf
@@ -260,17 +265,17 @@ class Parser:
             return
         found = Suppressed(reason=reason, text=text, span=Span(start, start + len(text)))
         self._suppressed.append(found)
-        self._events.append(CallSuppressed(found))
+        self._say(CallSuppressed(found))
 
     def batch_over(self) -> None:
         """Something other than a call follows the calls."""
         if self._calls and not self._batch_told:
             self._batch_told = True
-            self._events.append(BatchComplete(len(self._calls)))
+            self._say(BatchComplete(len(self._calls)))
 
     def _calls_quoted_in(self, text: str) -> tuple[ToolCall, ...]:
         inner = Parser(self._catalogue, limits=self._limits)
-        inner._quoting = True
+        inner._quoting = inner._silent = True
         inner.feed(text)
         inner.close()
         return inner.reading.calls
@@ -290,7 +295,7 @@ class Parser:
         if self._calls or self._problems or "".join(self._text).strip():
             reported = Suppressed(reason="in_reasoning", text=thought, span=span)
             self._suppressed.append(reported)
-            self._events.append(CallSuppressed(reported))
+            self._say(CallSuppressed(reported))
             return
         message = (
             f"The call of `{found[0].name}` stands inside the reasoning, where nothing is run. "
@@ -337,6 +342,7 @@ def parse(
     parser = Parser(
         catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
     )
+    parser._silent = True
     parser.feed(text)
     parser.close(finish_reason)
     reading = parser.reading

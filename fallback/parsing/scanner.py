@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from functools import cached_property
 
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
@@ -59,13 +60,27 @@ class Scanner:
         self.cursor = Cursor(source, sink)
         self.reader = BodyReader(source, catalogue, limits)
         self.holding = Holding(self.cursor, catalogue)
-        self.passages = Passages(self)
         self.envelopes = Envelopes(self)
         self.bare = Bare(self)
         self.fences = Fences(self)
-        self.channels = Channels(self)
-        self.labels = Labels(self)
         self.start = self._reply(reasoning_open=reasoning_open)
+
+    # Most replies need none of these, and a parser is made for every reply.
+
+    @cached_property
+    def passages(self) -> Passages:
+        """Hands on thinking and answers."""
+        return Passages(self)
+
+    @cached_property
+    def channels(self) -> Channels:
+        """Reads Harmony headers."""
+        return Channels(self)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Reads ReAct lines."""
+        return Labels(self)
 
     def _reply(self, *, reasoning_open: bool) -> Reader:
         source = self.source

@@ -43,13 +43,17 @@ def calls_in(value: Any, catalogue: Catalogue, *, enveloped: bool) -> list[RawCa
         value: what a JSON or Python reader made of the text.
         catalogue: decides which names are names.
         enveloped: whether a marker said that a call follows. Then flat arguments and names that are
-        not
-            declared are calls too (the latter to be refused by name); otherwise they are data.
+            not declared are calls too (the latter to be refused by name); otherwise they are data.
     """
     if isinstance(value, list):
         return _calls_in_list(value, catalogue, enveloped=enveloped)
     if not isinstance(value, dict):
         return None
+    if len(value) == 2 and isinstance(value.get("arguments"), dict):
+        # The usual form, without the search through the aliases.
+        name = value.get("name")
+        if isinstance(name, str) and name.strip():
+            return [RawCall(name, value["arguments"])]
     found = _named(value, catalogue, enveloped=enveloped)
     if found is None:
         found = _held(value, catalogue, enveloped=enveloped)
