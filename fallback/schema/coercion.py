@@ -118,21 +118,28 @@ class _Run:
             return text
         if options is not None and text in options:
             return text
-        found: dict[str, tuple[Any, str]] = {}
         if "number" in kinds:
             kinds = kinds - {"integer"}  # ``5.0`` would be two values otherwise
+        found = self._readings(text, kinds, options)
+        if len(found) != 1:
+            return text
+        value, note = found[0]
+        self.notes.append(f"{note} {path}")
+        return value
+
+    @staticmethod
+    def _readings(text: str, kinds: set[str], options: list[Any] | None) -> list[tuple[Any, str]]:
+        """The different values that the text can stand for, each with the note of its reading."""
+        found: list[tuple[Any, str]] = []
         for kind in sorted(kinds - {"string"}):
             value = READERS[kind](text) if kind in READERS else NOT_EXACT
             if value is not NOT_EXACT and (options is None or value in options):
-                found.setdefault(_identity(value), (value, f"string_to_{kind}"))
+                found.append((value, f"string_to_{kind}"))
         if options is not None and "string" in kinds:
-            for option in _same_word(text, options):
-                found.setdefault(_identity(option), (option, "enum_case"))
-        if len(found) != 1:
-            return text
-        value, note = next(iter(found.values()))
-        self.notes.append(f"{note} {path}")
-        return value
+            found += [(option, "enum_case") for option in _same_word(text, options)]
+        if len(found) < 2:
+            return found
+        return list({_identity(value): (value, note) for value, note in reversed(found)}.values())
 
     def _object(self, node: Node, value: dict[str, Any], path: str) -> dict[str, Any]:
         schema = node.schema
