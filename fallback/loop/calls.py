@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from fallback.catalogue import Catalogue
 from fallback.loop.actions import Action, Execute, Executed, Interrupted, Job, Outcome
 from fallback.loop.asides import repeated
-from fallback.loop.echo import ECHOED, echoes_example
+from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.repetition import Repetition, copies
 from fallback.messages import ResultStatus, StopReason, ToolCall, ToolResult
 
-__all__ = ["Handled", "run_calls"]
+__all__ = ["Handled", "not_run", "run_calls"]
 
 _WAITING = "Not run yet: the application has to run this call."
 
@@ -80,15 +80,15 @@ class _Run:
     def one(self, call: ToolCall) -> Generator[Action, Outcome, ToolResult]:
         self.ending = self.ending or self._budget.overdue
         if self.ending is not None:
-            return _not_run(call, f"Not run: {self.ending.detail}.")
+            return not_run(call, f"Not run: {self.ending.detail}.")
         tool = self._catalogue.get(call.name)
         if tool is None or tool.handler is None:
-            return _not_run(call, _WAITING, "paused")
+            return not_run(call, _WAITING, "paused")
         if echoes_example(call, self._said):
-            return self._seen(call, _not_run(call, ECHOED))
+            return self._seen(call, not_run(call, NOT_RUN))
         if self._budget.spent:
             self.withdrawn = "max_calls"
-            return _not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
+            return not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
         self._budget.executed += 1
         job = Job(call=call, tool=tool, seconds=self._budget.tool_seconds)
         outcome = yield Execute(jobs=(job,))
@@ -98,7 +98,7 @@ class _Run:
     def _take(self, call: ToolCall, outcome: Outcome) -> ToolResult:
         if isinstance(outcome, Interrupted):
             self.ending = Ending(outcome.reason, outcome.detail)
-            stopped = _not_run(call, f"Stopped before it finished: {outcome.detail}.", "error")
+            stopped = not_run(call, f"Stopped before it finished: {outcome.detail}.", "error")
             return outcome.results[0] if outcome.results else stopped
         if not isinstance(outcome, Executed):
             raise TypeError(f"Execute was answered with {type(outcome).__name__}")
@@ -114,5 +114,6 @@ class _Run:
         return result
 
 
-def _not_run(call: ToolCall, why: str, status: ResultStatus = "denied") -> ToolResult:
+def not_run(call: ToolCall, why: str, status: ResultStatus = "denied") -> ToolResult:
+    """The result of a call that was refused, put off, or broken off."""
     return ToolResult(call_id=call.id, name=call.name, status=status, content=why)

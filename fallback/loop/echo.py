@@ -9,12 +9,14 @@ from __future__ import annotations
 from fallback.messages import ToolCall
 from fallback.schema.samples import sample_text
 
-__all__ = ["ECHOED", "echoes_example"]
+__all__ = ["COPIED", "NOT_RUN", "PLAIN_ANSWER", "echoes_example"]
 
-ECHOED = (
-    "Not run: these are the example values from the instructions. Call again with the real values,"
-    " or answer without a tool."
+NOT_RUN = "Not run: these are the example values from the instructions."
+COPIED = (
+    "You repeated the example from the instructions; it was not run. If no tool is needed here,"
+    " answer in plain words. If one is needed, call it with the real values."
 )
+PLAIN_ANSWER = "Answer in plain words."
 
 
 def echoes_example(call: ToolCall, said: str) -> bool:

@@ -10,7 +10,7 @@ from fallback.messages import StopReason
 __all__ = ["Budget", "Ending"]
 
 
-class Ending(Exception):  # noqa: N818 # an ending is not an error; it only travels like one
+class Ending(Exception):  # an ending is not an error; it only travels like one
     """Ends the turn from wherever that is found out; never leaves :mod:`fallback.loop`."""
 
     def __init__(

@@ -66,6 +66,10 @@ class Record:
         self._results = results
         self.messages += [Message(role="tool", content=r.content, result=r) for r in results]
 
+    def refuse(self, results: tuple[ToolResult, ...]) -> None:
+        """Put results on record of calls that are not kept in the conversation."""
+        self._results = results
+
     def close(self) -> None:
         """End the open step, if one is open."""
         generation, self._open = self._open, None

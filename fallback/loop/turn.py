@@ -28,7 +28,8 @@ from fallback.loop.actions import (
     Outcome,
 )
 from fallback.loop.asides import ANSWER_NOW, EMPTY, announced, announces_call
-from fallback.loop.calls import run_calls
+from fallback.loop.calls import not_run, run_calls
+from fallback.loop.echo import COPIED, NOT_RUN, PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
@@ -43,6 +44,12 @@ __all__ = ["TurnFlow"]
 
 _CORRECTED_ONCE = frozenset({"in_reasoning", "required_call_missing"})
 """One correction is all that helps here: the model can call, it only did not."""
+
+_WITHDRAWN: dict[StopReason, str] = {
+    "repeated_call": "the same call was made again and again",
+    "max_calls": "no further call was allowed (max_calls_per_turn)",
+    "answered": "the example of the instructions came back as a call",
+}
 
 
 class TurnFlow:
@@ -111,7 +118,9 @@ class TurnFlow:
             raise self._out_of_steps()
         if overdue := self._budget.overdue:
             raise overdue
-        aside = ANSWER_NOW if self._withdrawn else self._aside
+        aside = self._aside
+        if self._withdrawn:
+            aside = PLAIN_ANSWER if self._withdrawn == "answered" else ANSWER_NOW
         messages = (*record.conversation, *([Message(role="user", content=aside)] if aside else []))
         choice = "none" if self._withdrawn else plan.tool_choice
         outcome = yield Generate(
@@ -194,10 +203,12 @@ class TurnFlow:
         if self._withdrawn:
             if reading.calls:
                 self.record.note("its calls were not run: tools had been withdrawn")
-            raise self._last_words(reading)
+            raise self._last_words(self._withdrawn, reading)
         if self._swallowed(generation):
             self.record.note("the reply was empty: asked again in prompt mode")
             self._switch("the server swallowed the model's tool call")
+        elif reading.calls and all(echoes_example(c, self.record.question) for c in reading.calls):
+            self._refuse_copy(reading)
         elif reading.calls:
             yield from self._run(generation)
         elif reading.problems:
@@ -223,6 +234,15 @@ class TurnFlow:
         self._aside = handled.aside
         if reading.problems and self._may_correct(reading.problems):
             self._correct(generation)
+
+    def _refuse_copy(self, reading: Reading) -> None:
+        """The example came back: say so once; then take the tools away, for none was needed."""
+        what = "the example of the instructions came back as a call"
+        self.record.refuse(tuple(not_run(call, NOT_RUN) for call in reading.calls))
+        if what in self._nudged:
+            self._withdrawn = "answered"
+        else:
+            self._nudge(what, "", COPIED)
 
     def _may_correct(self, problems: tuple[Problem, ...]) -> bool:
         kind = problems[0].kind
@@ -267,13 +287,12 @@ class TurnFlow:
 
     # Ending -------------------------------------------------------------------------------------
 
-    def _last_words(self, reading: Reading) -> Ending:
-        why = {
-            "repeated_call": "tools were withdrawn: the same call was made again and again",
-            "max_calls": "tools were withdrawn: no further call was allowed (max_calls_per_turn)",
-        }
-        reason = self._withdrawn or "failed"
-        return Ending(reason, why.get(reason, ""), answer=reading.text.strip())
+    def _last_words(self, reason: StopReason, reading: Reading) -> Ending:
+        answer = reading.text.strip()
+        detail = f"tools were withdrawn: {_WITHDRAWN.get(reason, reason)}"
+        if reason == "answered" and not answer:
+            reason = "failed"
+        return Ending(reason, detail, answer=answer)
 
     def _ended(self, ending: Ending) -> Ended:
         record = self.record

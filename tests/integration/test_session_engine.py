@@ -1,0 +1,91 @@
+"""Whole turns with a real model of half a billion parameters, at temperature 0."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from fallback import AsyncSession, Session
+from fallback.engine import models
+from fallback.hosts import connect
+from fallback.messages import Turn
+from fallback.ollama import OllamaBackend
+
+pytestmark = pytest.mark.engine
+
+MODEL = models.DEFAULT_MODEL
+OPTIONS = {"temperature": 0, "seed": 1, "num_predict": 96}
+
+
+def get_weather(city: str) -> str:
+    """Current weather in a city.
+
+    Args:
+        city: the city's name.
+    """
+    return f"In {city} it is 4 degrees Celsius and raining."
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[OllamaBackend]:
+    models.pull(MODEL)
+    made = connect("embedded")
+    yield made
+    made.close()
+
+
+def asked(backend: OllamaBackend, question: str, mode: str) -> Turn:
+    settings = {"mode": mode, "options": OPTIONS, "num_ctx": 2048}
+    with Session(MODEL, [get_weather], backend=backend, **settings) as session:  # type: ignore[arg-type] # one dict of settings
+        return session.run(question)
+
+
+@pytest.mark.parametrize("mode", ["prompt", "native", "auto"])
+def test_a_question_about_the_weather_is_answered_with_the_tool(
+    backend: OllamaBackend, mode: str
+) -> None:
+    turn = asked(backend, "What is the weather in Oslo?", mode)
+    assert turn.tools_used[0] == "get_weather"
+    first = turn.steps[0]
+    assert first.calls[0].arguments == {"city": "Oslo"}
+    assert first.mode == ("prompt" if mode == "prompt" else "native")
+    assert turn.stop_reason == "answered"
+    assert "4" in turn.answer
+
+
+def test_a_call_that_the_model_only_writes_is_rescued_in_native_mode(
+    backend: OllamaBackend,
+) -> None:
+    # This model claims native tools and then writes the call as text: the fault in the flesh.
+    turn = asked(backend, "What is the weather in Rome?", "native")
+    assert turn.steps[0].source == "text"
+    assert turn.steps[0].calls[0].dialect != "native"
+
+
+@pytest.mark.parametrize("question", ["Hello! How are you?", "Who wrote Romeo and Juliet?"])
+def test_a_plain_question_ends_without_a_call(backend: OllamaBackend, question: str) -> None:
+    turn = asked(backend, question, "prompt")
+    assert (turn.tools_used, turn.stop_reason) == ((), "answered")
+    assert turn.answer
+
+
+def test_the_second_step_evaluates_only_what_is_new(backend: OllamaBackend) -> None:
+    turn = asked(backend, "What is the weather in Paris?", "prompt")
+    second = turn.steps[1].usage
+    assert second.cached_tokens is not None
+    assert second.cached_tokens > second.prompt_tokens / 2
+
+
+def test_the_async_session_makes_the_same_turn(backend: OllamaBackend) -> None:
+    async def run() -> Turn:
+        async with AsyncSession(
+            MODEL, [get_weather], host="embedded", mode="prompt", options=OPTIONS, num_ctx=2048
+        ) as session:
+            return await session.run("What is the weather in Oslo?")
+
+    turn = asyncio.run(run())
+    twin = asked(backend, "What is the weather in Oslo?", "prompt")
+    assert [step.raw for step in turn.steps] == [step.raw for step in twin.steps]
+    assert turn.answer == twin.answer
