@@ -52,8 +52,8 @@ def pull(model: str | None) -> ExitCode:
 
     name = model or DEFAULT_MODEL
     with _progress() as on_progress:
-        stored = pull_model(name, on_progress=on_progress)
-    print(f"{name} is ready: {stored.path}")  # noqa: T201  # what was asked for
+        pull_model(name, on_progress=on_progress)
+    print(f"{name} is ready")  # noqa: T201  # what was asked for
     return ExitCode.OK
 
 

@@ -26,13 +26,15 @@ TO_SHOW = {"temperature": 0}
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[Backend]:
-    """One engine for all tests, so that the model is loaded once."""
-    from fallback.hosts import connect
+def backend(engine: Any) -> Iterator[Backend]:
+    """The engine that all integration tests share, so that the model is loaded once."""
+    import httpx
 
-    server = connect("embedded")
-    yield server
-    server.close()
+    from fallback.engine.transport import EngineTransport
+    from fallback.ollama import OllamaBackend
+
+    with httpx.Client(transport=EngineTransport(engine)) as client:
+        yield OllamaBackend("embedded", client=client)
 
 
 def ask(backend: Backend, question: str, **settings: Any) -> Turn:
@@ -51,14 +53,26 @@ def test_a_plain_question_ends_without_a_call(backend: Backend) -> None:
     assert "Paris" in turn.answer
 
 
-def test_a_tool_question_calls_the_right_tool_in_prompt_mode(backend: Backend) -> None:
-    turn = ask(backend, ASK_DAY, mode="prompt")
-    first = turn.steps[0]
+@pytest.fixture(scope="module")
+def tool_turn(backend: Backend) -> Turn:
+    return ask(backend, ASK_DAY, mode="prompt")
+
+
+def test_a_tool_question_calls_the_right_tool_in_prompt_mode(tool_turn: Turn) -> None:
+    first = tool_turn.steps[0]
     assert (first.mode, first.path, first.source) == ("prompt", "generate/raw/chatml", "text")
     assert [(c.name, c.arguments) for c in first.calls] == [("weekday", {"day": "2031-12-24"})]
     assert [r.content for r in first.results] == ["Wednesday"]
-    assert turn.stop_reason == "answered"
-    assert "Wednesday" in turn.answer
+    assert tool_turn.stop_reason == "answered"
+    assert "Wednesday" in tool_turn.answer
+
+
+def test_a_second_step_evaluates_only_what_is_new(tool_turn: Turn) -> None:
+    first, second = tool_turn.steps[:2]
+    assert second.usage.cached_tokens is not None
+    # The engine keeps whole blocks, so that a reply does not depend on what was asked before.
+    assert second.usage.cached_tokens > first.usage.prompt_tokens - BLOCK
+    assert second.usage.prompt_tokens > first.usage.prompt_tokens
 
 
 def test_native_mode_yields_the_call_by_reading_the_text(backend: Backend) -> None:
@@ -69,14 +83,6 @@ def test_native_mode_yields_the_call_by_reading_the_text(backend: Backend) -> No
     assert first.source == "text"
     assert [(c.name, c.arguments) for c in first.calls] == [("weekday", {"day": "2031-12-24"})]
     assert turn.tools_used[0] == "weekday"
-
-
-def test_a_second_step_evaluates_only_what_is_new(backend: Backend) -> None:
-    first, second = ask(backend, ASK_DAY, mode="prompt").steps[:2]
-    assert second.usage.cached_tokens is not None
-    # The engine keeps whole blocks, so that a reply does not depend on what was asked before.
-    assert second.usage.cached_tokens > first.usage.prompt_tokens - BLOCK
-    assert second.usage.prompt_tokens > first.usage.prompt_tokens
 
 
 def test_a_prompt_that_does_not_fit_is_an_error_with_the_numbers(backend: Backend) -> None:
