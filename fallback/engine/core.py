@@ -105,7 +105,7 @@ class Engine:
         return reply
 
     def close(self) -> None:
-        """Unload the model, after the generation that is running."""
+        """Unload the model; every request that is running or waiting is given up."""
         self._runtime.close()
 
     def __enter__(self) -> Self:

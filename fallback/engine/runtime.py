@@ -8,9 +8,11 @@ wished.
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,9 +47,12 @@ class Loaded:
 class Lease:
     """The right to use the loaded model until :meth:`release`; getting it took ``load_ns``."""
 
-    def __init__(self, runtime: Runtime, server: LlamaServer, num_ctx: int, load_ns: int) -> None:
-        self.server, self.num_ctx, self.load_ns = server, num_ctx, load_ns
+    def __init__(
+        self, runtime: Runtime, server: LlamaServer, load_ns: int, cancellation: Cancellation
+    ) -> None:
+        self.server, self.load_ns = server, load_ns
         self._runtime: Runtime | None = runtime
+        self._cancellation = cancellation
         self._lock = threading.Lock()
 
     def release(self, *, broken: bool = False) -> None:
@@ -55,6 +60,7 @@ class Lease:
         with self._lock:
             runtime, self._runtime = self._runtime, None
         if runtime is not None:
+            runtime.forget(self._cancellation)
             runtime.end_turn(broken=broken)
 
 
@@ -70,6 +76,10 @@ class Runtime:
         self._default_keep_alive = keep_alive
         self._loaded: Loaded | None = None
         self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._live: set[Cancellation] = set()
+        # llama.cpp's threads must not outlive the interpreter: that ends in a crash.
+        atexit.register(_close, weakref.ref(self))
 
     @property
     def loaded(self) -> Loaded | None:
@@ -89,15 +99,21 @@ class Runtime:
         Raises ``CancelledError``, ``QueueFullError``, or :class:`~fallback.errors.EngineError`.
         """
         started = time.perf_counter_ns()
-        self._turns.take(cancellation)
+        with self._lock:
+            self._live.add(cancellation)
         try:
-            self._stop_timer()
-            self._keep_alive = self._default_keep_alive if keep_alive is None else keep_alive
-            loaded = self._load(model, num_ctx)
+            self._turns.take(cancellation)
+            try:
+                self._stop_timer()
+                self._keep_alive = self._default_keep_alive if keep_alive is None else keep_alive
+                loaded = self._load(model, num_ctx)
+            except BaseException:
+                self.end_turn(broken=True)
+                raise
         except BaseException:
-            self.end_turn(broken=True)
+            self.forget(cancellation)
             raise
-        return Lease(self, loaded.server, num_ctx, time.perf_counter_ns() - started)
+        return Lease(self, loaded.server, time.perf_counter_ns() - started, cancellation)
 
     def unload(self, model: StoredModel, cancellation: Cancellation) -> None:
         """Unload ``model`` when its turn comes; does nothing if another one is loaded."""
@@ -106,9 +122,18 @@ class Runtime:
         self.end_turn(broken=same)
 
     def close(self) -> None:
-        """Unload whatever is loaded, after the generation that is running."""
+        """Unload whatever is loaded; every request that is running or waiting is given up."""
+        with self._lock:
+            live = list(self._live)
+        for cancellation in live:
+            cancellation.cancel()
         self._turns.take()
         self.end_turn(broken=True)
+
+    def forget(self, cancellation: Cancellation) -> None:
+        """The request has ended, one way or another."""
+        with self._lock:
+            self._live.discard(cancellation)
 
     def end_turn(self, *, broken: bool) -> None:
         """Pass the turn on; called by whoever has it."""
@@ -150,3 +175,8 @@ class Runtime:
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
+
+
+def _close(runtime: weakref.ref[Runtime]) -> None:
+    if (alive := runtime()) is not None:
+        alive.close()

@@ -79,7 +79,8 @@ def run(
         shown = f"[{host}]" if ":" in host else host
         on_start(f"http://{shown}:{listener.getsockname()[1]}")
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-    with listener, engine:
+    # uvicorn passes Ctrl-C on when it has shut down in good order.
+    with listener, engine, contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 
@@ -32,7 +33,11 @@ class Turns:
         return len(self._waiting)
 
     def take(self, cancellation: Cancellation | None = None) -> None:
-        """Wait for the turn; raises ``CancelledError``, or at once ``QueueFullError``."""
+        """Wait for the turn; raises ``CancelledError``, or at once :class:`QueueFullError`.
+
+        Without a ``cancellation`` the queue is never too long: the engine itself asks so.
+        """
+        limit = self._max_waiting if cancellation is not None else math.inf
         cancellation = Cancellation() if cancellation is None else cancellation
         cancellation.check()
         ready = threading.Event()
@@ -40,7 +45,7 @@ class Turns:
             if not self._taken:
                 self._taken = True
                 return
-            if len(self._waiting) >= self._max_waiting:
+            if len(self._waiting) >= limit:
                 raise QueueFullError
             self._waiting.append(ready)
         cancellation.on_cancel(ready.set)

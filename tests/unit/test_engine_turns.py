@@ -85,7 +85,7 @@ def test_a_full_queue_refuses_at_once() -> None:
     queue = queue_up(turns, came, 1)
 
     with pytest.raises(QueueFullError):
-        turns.take()
+        turns.take(Cancellation())
 
     turns.release()
     queue[0][0].join()
@@ -170,3 +170,20 @@ def test_silence_beyond_the_timeout_gives_the_request_up() -> None:
     with pytest.raises(SilenceError, match=r"0\.01 seconds"):
         next(pump)
     assert cancellation.cancelled
+
+
+def test_the_engine_itself_is_never_refused_a_turn() -> None:
+    turns, took = Turns(0), []
+    turns.take()
+
+    def close() -> None:
+        turns.take()
+        took.append(True)
+
+    thread = in_thread(close)
+    while not turns.waiting:
+        assert thread.is_alive()
+    turns.release()
+    thread.join()
+
+    assert took == [True]
