@@ -32,7 +32,7 @@ Messages = Sequence[Mapping[str, Any]]
 
 def chat(request: ChatRequest, job: Job, lease: Lease) -> Reply:
     """Answer the request. The lease is given back by the reply, or here if there is an error."""
-    offer = _offer(request)
+    offer = _offer(request, job)
     messages: Messages = [llama_message(message) for message in request.messages]
     prompt, ids = _measure(messages, offer, lease.server)
     if len(ids) >= job.window and job.common.truncate:
@@ -62,12 +62,12 @@ def chat(request: ChatRequest, job: Job, lease: Lease) -> Reply:
     return run(job, lease, "/v1/chat/completions", body, ids, lines, _joined)
 
 
-def _offer(request: ChatRequest) -> dict[str, Any]:
+def _offer(request: ChatRequest, job: Job) -> dict[str, Any]:
     """What the template is told beside the messages."""
     offer: dict[str, Any] = {}
     if request.tools:
         offer["tools"] = request.tools
-    think = request.common.think
+    think = job.think
     if think is not None:
         arguments: dict[str, Any] = {"enable_thinking": bool(think)}
         if isinstance(think, str):

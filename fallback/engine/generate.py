@@ -51,15 +51,16 @@ def generate(request: GenerateRequest, job: Job, lease: Lease) -> Reply:
 
 def _prompt(request: GenerateRequest, job: Job, server: LlamaServer) -> str:
     if request.raw:
-        # Ollama does the same: the tokeniser adds it, and twice is worse than never.
-        return request.prompt.removeprefix("<bos>")
+        # As Ollama does: where the tokeniser adds it, a second one is worse than none.
+        adds_bos = request.prompt.startswith("<bos>") and server.tokenize("")
+        return request.prompt.removeprefix("<bos>") if adds_bos else request.prompt
     if job.header.template:
         messages = [{"role": "user", "content": request.prompt}]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         body: dict[str, Any] = {"messages": messages}
-        if request.common.think is not None:
-            body["chat_template_kwargs"] = {"enable_thinking": bool(request.common.think)}
+        if job.think is not None:
+            body["chat_template_kwargs"] = {"enable_thinking": bool(job.think)}
         prompt = server.apply_template(body)
     else:
         prompt = request.prompt

@@ -23,8 +23,9 @@ from fallback.engine.reply import (
     without_zeros,
 )
 from fallback.engine.runtime import Lease
+from fallback.engine.show import capabilities
 from fallback.engine.store import StoredModel
-from fallback.engine.wire import Common
+from fallback.engine.wire import Common, Think
 
 Event = Mapping[str, Any]
 Line = dict[str, Any]
@@ -54,6 +55,13 @@ class Job:
     def line(self, **fields: Any) -> Line:
         """One line of the reply, with the fields that all of them begin with."""
         return {"model": self.common.model, "created_at": timestamp(), **fields}
+
+    @property
+    def think(self) -> Think:
+        """What the template is told about thinking; a model that can think does so by default."""
+        if self.common.think is None and "thinking" in capabilities(self.header):
+            return True
+        return self.common.think
 
     @property
     def window(self) -> int:

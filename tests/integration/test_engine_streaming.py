@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import anyio.lowlevel
 import httpx
 import pytest
 
