@@ -9,10 +9,15 @@ GLM-4.5 and its relatives, and the Anthropic-style prompts that open models imit
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # A namespace in front of a tag's name: ``minimax:``, ``antml:`` and DeepSeek's ``｜DSML｜``.
 _SPACE = r"(?:[｜|]{1,2} ?[DG][SC]ML ?[｜|]{1,2} ?|[\w.\-]{1,16}:)? ?"
+
+
+TOOL_TAG = re.compile(r"<(?P<name>[A-Za-z_][\w.\-]{0,127})>")
+"""A tag that is named after a tool, as Cline and Roo have it; only a declared name makes it one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +77,15 @@ OPENERS_BEGIN = re.compile(r"<[\w ｜|:.\-]{0,48}")
 
 PAIR_BEGINS = re.compile(rf"</?(?:{_KEY}|{_VALUE})>")
 """Behind a name: its arguments follow as key and value tags."""
+
+
+def tag_per_parameter(name: str, parameters: Iterable[str]) -> TagSpelling:
+    """The spelling in which the tool and each parameter are tags of their own names."""
+    keys = "|".join(re.escape(key) for key in parameters) or r"(?!)"
+    return TagSpelling(
+        dialect="tag_per_tool",
+        opener=None,
+        key=re.compile(rf"<(?P<key>{keys})>(?P<type>)?"),
+        value_end=re.compile(rf"</(?:{keys})>"),
+        closer=re.compile(rf"</{re.escape(name)}>"),
+    )

@@ -12,8 +12,8 @@ from fallback.messages import SegmentKind
 from fallback.parsing.bodies import Body
 from fallback.parsing.source import Source
 
-TRIGGERS = ("<", "[", "{", "(", "`", "~", "Action")
-_AFTER_A_CALL = (*TRIGGERS, "Observation")
+TRIGGERS = ("<", "[", "{", "(", "`", "~", "Action", "✿FUNCTION✿")
+_AFTER_A_CALL = (*TRIGGERS, "Observation", "✿RE")
 _LINE_START_ONLY = "{(~"
 LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
 

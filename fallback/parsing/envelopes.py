@@ -88,7 +88,7 @@ class Envelopes:
         while not source.final and OPENERS_BEGIN.fullmatch(source.buf, hit):
             yield None
         if not OPENERS.match(source.buf, hit):
-            return False
+            return (yield from self._tool_tag(hit))
         body = yield from self.scanner.reader.body(hit, enveloped=True)
         declared = [c for c in body.calls if self.scanner.catalogue.resolve(c.name) is not None]
         cut = any(
@@ -101,6 +101,17 @@ class Envelopes:
         if (yield from self.mentioned(hit, body, end)):
             return True
         self.accept(hit, body, end, "", closed=source.buf[body.end - 1 : body.end] == ">")
+        return True
+
+    def _tool_tag(self, hit: int) -> Generator[Waiter | None, None, bool]:
+        """A tag that is named after a declared tool, at the start of a line."""
+        if self.cursor.line_before(hit).strip():
+            return False
+        item = yield from self.scanner.reader.names.tool_tag(hit)
+        if item is None:
+            return False
+        body = Body([item], hit, item.end)
+        self.accept(hit, body, item.end, "", closed=item.fault is None)
         return True
 
     def behind_body(

@@ -15,6 +15,7 @@ _OTHER_WORDS = (
     "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation",
     "call", "assistantcommentary", "assistantanalysis", "commentary", "analysis",
 )  # fmt: skip
+_FLOWERS = ("✿FUNCTION✿", "✿RE")
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NUMBER_BEHIND = re.compile(r":\d*$")
 _HELD_WORD = re.compile(
@@ -38,6 +39,9 @@ class Holding:
         buf = cursor.source.buf
         if self.lone_info_word(buf[cursor.pos : cursor.pos + LOOK_BACK], whole=False):
             return cursor.pos
+        flower = buf.find("✿", max(cursor.pos, len(buf) - len(_FLOWERS[0])))
+        if flower >= 0 and any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
+            return flower
         line = buf.rfind("\n", cursor.pos) + 1 or cursor.pos
         if line == cursor.pos and cursor.head.strip():
             return len(buf)

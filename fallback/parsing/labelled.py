@@ -33,6 +33,7 @@ _INPUT = re.compile(
 _INPUT_BEGIN = re.compile(
     r"[*Action \t\d]*(?:Input)?[ \t\d*]*:?[ \t*]*|[*Action \t\d]*I(?:n(?:p(?:ut?)?)?)?"
 )
+_FLOWER_ARGS = re.compile(r"✿ARGS✿[ \t]*:[ \t]*")
 _NOTHING = re.compile(r"(?:none|n/?a|no action|nothing|final answer)\b", re.IGNORECASE)
 _OBSERVATION = re.compile(r"\**Observation\b")
 _BLOB = Marker("Action:", "call", "react", soft=True)
@@ -62,6 +63,22 @@ class Labels:
             scanner.cursor.look = line
         else:
             yield from self._named(start, written.strip("\"'`"), label.end(), line)
+
+    def flower(self, hit: int) -> Steps:
+        """Qwen-Agent's labels: ``✿FUNCTION✿: name``, then ``✿ARGS✿: {…}`` on the next line."""
+        at = hit + len("✿FUNCTION✿")
+        line = yield from self._line_end(at)
+        name = self.source.buf[at:line].strip(" :\t")
+        inner = yield from self.source.solid(line)
+        while not self.source.final and "✿ARGS✿:".startswith(self.source.buf[inner:]):
+            yield None
+        label = _FLOWER_ARGS.match(self.source.buf, inner)
+        if label is None:
+            self.scanner.cursor.look = at
+            return
+        item = yield from self._input(hit, name, label.end())
+        body = Body([item], hit, item.end)
+        self.scanner.envelopes.accept(hit, body, item.end, "qwen_agent", closed=False)
 
     def observation(self, hit: int, before: str) -> Steps:
         """A result that the model wrote itself, behind a call."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from typing import Any
 
 from fallback.dialects import markers
-from fallback.dialects.tags import KEY_VALUE, PAIR_BEGINS, XML, TagSpelling
+from fallback.dialects.tags import (
+    KEY_VALUE,
+    PAIR_BEGINS,
+    TOOL_TAG,
+    XML,
+    TagSpelling,
+    tag_per_parameter,
+)
 from fallback.parsing.bodies import Fault, Item, truncated
 from fallback.parsing.frames import Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.gemma import GemmaFramer, read_gemma
 from fallback.parsing.lenient import MalformedError, read_arguments
 from fallback.parsing.rawcall import RawCall
-from fallback.parsing.source import Waiter
+from fallback.parsing.source import AnyOf, Waiter
 from fallback.parsing.strict import DuplicateKeyError
 from fallback.parsing.tagged import TagReader
 
@@ -28,6 +36,7 @@ SEPARATORS = (
 _QUOTES = ("", "'", '"', "`")
 _NAME_GOES_ON = ("", "\\", ":")  # what a name may end with although more of it follows
 _LONGEST_SEPARATOR = max(map(len, SEPARATORS))
+_YAML_LINE = re.compile(r"([\w.\-]+):[ \t]*(.*)")
 _CALL_ID = re.compile(r"\w*")
 _STATEMENT = re.compile(r"(?:print|await|return)\b[ \t]*\(?|[^\W\d]\w*[ \t]*=(?!=)[ \t]*")
 
@@ -189,6 +198,62 @@ class NamedReader:
         return Item(at, end, [RawCall(name, value, dialect=dialect, span=span, repairs=repairs)])
 
     # -- tagged arguments
+
+    def tool_tag(self, at: int) -> Generator[Waiter | None, None, Item | None]:
+        """Read ``<name>…</name>`` of a declared tool, with a tag, or a line, for each parameter.
+
+        Many names of tools are also names of elements, so the tags have to be complete: the close
+        tag, and one parameter at least where the tool has any that is required.
+        """
+        yield from self.tags.whole_tag(at)
+        tag = TOOL_TAG.match(self.source.buf, at)
+        tool = self.catalogue.get(tag.group("name")) if tag else None
+        if tag is None or tool is None:
+            return None
+        properties = tool.parameters.get("properties") or {}
+        spelling = tag_per_parameter(tool.name, properties)
+        inner = yield from self.source.solid(tag.end())
+        if self.source.buf.startswith("{", inner):
+            item = yield from self.name_then_object(at, tool.name, inner)
+            end = yield from self.source.solid(item.end)
+            yield from self.tags.whole_tag(end)
+            closer = spelling.closer and spelling.closer.match(self.source.buf, end)
+            item.end = closer.end() if closer else item.end
+            return item if closer else None
+        arguments, end, fault = yield from self.tags.pairs(tool.name, tag.end(), spelling)
+        if fault != "truncated" and not arguments and properties:
+            arguments, end = yield from self._yaml(inner, tool.name, properties)
+        if fault == "truncated" and arguments:
+            return Item(at, end, fault=truncated(tool.name))
+        if not self.source.buf.endswith(f"</{tool.name}>", at, end):
+            return None
+        if not arguments and tool.parameters.get("required"):
+            return None
+        span = self.frames.span(at, end)
+        call = RawCall(tool.name, arguments, dialect=spelling.dialect, span=span, textual=True)
+        return Item(at, end, [call])
+
+    def _yaml(
+        self, at: int, name: str, properties: Mapping[str, Any]
+    ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int]]:
+        """Lines ``key: value`` up to the close tag; a block behind ``|`` keeps its lines."""
+        closer = f"</{name}>"
+        while (end := self.source.buf.find(closer, at)) < 0 and not self.source.final:
+            yield AnyOf(">")
+        if end < 0:
+            return {}, at
+        arguments: dict[str, Any] = {}
+        key = ""
+        for line in self.source.buf[at:end].rstrip().split("\n"):
+            pair = _YAML_LINE.fullmatch(line)
+            if pair and pair.group(1) in properties and not line.startswith(" "):
+                key = pair.group(1)
+                arguments[key] = pair.group(2).strip().removeprefix("|")
+            elif key and line.startswith("  ") and key in arguments:
+                arguments[key] = f"{arguments[key]}\n{line[2:]}" if arguments[key] else line[2:]
+            else:
+                return {}, at
+        return arguments, end + len(closer)
 
     def tagged(self, at: int) -> Generator[Waiter | None, None, Item | None]:
         """Read ``<function=name>…</function>`` and its relatives."""

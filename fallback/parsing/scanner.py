@@ -110,6 +110,10 @@ class Scanner:
             yield from self.bare.parenthesis(hit, before)
         elif char == "Action":
             yield from self.labels.action(hit, before)
+        elif char == "✿FUNCTION✿":
+            yield from self.labels.flower(hit)
+        elif char == "✿RE":  # ✿RESULT✿ and ✿RETURN✿, which only the application writes
+            yield from self.passages.drop(hit)
         elif char == "Observation":
             yield from self.labels.observation(hit, before)
         else:
