@@ -100,7 +100,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "fallback/engine/registry.toml" in names
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"fallback", f"toolcall_fallback-{project()['version']}.dist-info"}
-    assert not [name for name in names if "__pycache__" in name or "test" in name.split("/")[-2]]
+    assert "fallback/testing/replies.jsonl" in names
+    assert not [name for name in names if {"__pycache__", "tests"} & set(name.split("/"))]
 
 
 @packaging
