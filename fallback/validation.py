@@ -23,6 +23,8 @@ from fallback.schema import Violation, coerce, violations
 from fallback.tools import Tool
 
 _SHOWN_TOOLS = 20  # a list that is longer than this is not read by a small model
+MAY_BE_PLACEHOLDER = frozenset("<[{ \t\nyY")
+"""First characters that a placeholder can have: everything else is not looked at."""
 _PLACEHOLDER = re.compile(
     r"\s*[<\[{]+\s*([^<>\[\]{}]{1,64}?)\s*[>\]}]+\s*|\s*(your[_ ][\w ]{1,60})\s*"
 )
@@ -303,7 +305,7 @@ def _without_nulls(
 def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
     """``<city>`` for ``city``: the form of a call was shown, not a call made."""
     for name, value in arguments.items():
-        if not isinstance(value, str) or value[:1] not in "<[{ yY" or len(value) > 128:
+        if not isinstance(value, str) or value[:1] not in MAY_BE_PLACEHOLDER or len(value) > 128:
             continue
         match = _PLACEHOLDER.fullmatch(value)
         if match is None:

@@ -6,14 +6,21 @@ handed on.
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from fallback.messages import SegmentKind
 from fallback.parsing.bodies import Body
 from fallback.parsing.source import Source
 
-TRIGGERS = ("<", "[", "{", "(", "`", "~", "Action", "✿FUNCTION✿")
-_AFTER_A_CALL = (*TRIGGERS, "Observation", "✿RE")
+TRIGGERS = ("<", "[", "{", "(", "`", "~", ":", "✿FUNCTION✿")
+_AFTER_A_CALL = (*TRIGGERS, "✿RE")
+SIGNS = ("<", "[", "{", "(", "`", "~", ":", "✿")
+"""A text without any of these holds nothing but prose."""
+
+# A colon matters behind these labels only; looking for the words themselves is many times as slow.
+_LABEL = re.compile(r"(?:Action(?:[ \t]*\d{1,3})?|Observation)[ \t]*\**[ \t]*\Z")
+_LONGEST_LABEL = 24
 _LINE_START_ONLY = "{(~"
 LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
 
@@ -67,10 +74,20 @@ class Cursor:
         for char in _AFTER_A_CALL if self.called else TRIGGERS:
             at = found.get(char, -2)
             if at != -1 and at < look:
-                at = found[char] = buf.find(char, look)
+                at = found[char] = buf.find(char, look) if char != ":" else self._label(look)
             if 0 <= at < best:
                 best, which = at, char
         return (best, which) if which else (-1, "")
+
+    def _label(self, look: int) -> int:
+        """The next label of a ReAct line, where its word begins."""
+        buf, colon = self.source.buf, look
+        while (colon := buf.find(":", colon)) >= 0:
+            label = _LABEL.search(buf, max(look, colon - _LONGEST_LABEL), colon)
+            if label:
+                return label.start()
+            colon += 1
+        return -1
 
     def forget(self) -> int:
         """Let go of what is accounted for, where no index is held; returns how much that is."""

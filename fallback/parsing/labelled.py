@@ -45,7 +45,16 @@ class Labels:
     def __init__(self, scanner: Scanner) -> None:
         self.scanner, self.source = scanner, scanner.source
 
-    def action(self, hit: int, before: str) -> Steps:
+    def line(self, hit: int, before: str) -> Steps:
+        """A label that may stand at the start of a line."""
+        if self.source.buf.startswith("Action", hit):
+            yield from self._action(hit, before)
+        elif self.scanner.cursor.called:
+            yield from self._observation(hit, before)
+        else:
+            self.scanner.cursor.look = hit + len("Observation")
+
+    def _action(self, hit: int, before: str) -> Steps:
         """``Action`` at the start of a line."""
         scanner, source = self.scanner, self.source
         while not source.final and _LABEL_BEGIN.fullmatch(source.buf, hit):
@@ -80,7 +89,7 @@ class Labels:
         body = Body([item], hit, item.end)
         self.scanner.envelopes.accept(hit, body, item.end, "qwen_agent", closed=False)
 
-    def observation(self, hit: int, before: str) -> Steps:
+    def _observation(self, hit: int, before: str) -> Steps:
         """A result that the model wrote itself, behind a call."""
         if before.strip(" \t*"):
             self.scanner.cursor.look = hit + 11

@@ -24,6 +24,7 @@ from fallback.messages import (
     ToolCall,
 )
 from fallback.parsing.bodies import Body, Fault, Item
+from fallback.parsing.clean import read_clean
 from fallback.parsing.events import (
     ArgumentsDelta,
     BatchComplete,
@@ -339,13 +340,17 @@ def parse(
         ParseError: only with ``strict``: the first problem's message.
     """
     catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools)
-    parser = Parser(
-        catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
-    )
-    parser._silent = True
-    parser.feed(text)
-    parser.close(finish_reason)
-    reading = parser.reading
+    reading = None
+    if tool_choice == "auto" and not reasoning_open and len(text) <= limits.max_reply_chars:
+        reading = read_clean(text, catalogue, finish_reason)
+    if reading is None:
+        parser = Parser(
+            catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
+        )
+        parser._silent = True
+        parser.feed(text)
+        parser.close(finish_reason)
+        reading = parser.reading
     if strict and reading.problems:
         raise ParseError(reading.problems[0].message)
     return reading

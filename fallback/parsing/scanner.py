@@ -108,14 +108,12 @@ class Scanner:
             yield from self.bare.brace(hit, before)
         elif char == "(":
             yield from self.bare.parenthesis(hit, before)
-        elif char == "Action":
-            yield from self.labels.action(hit, before)
+        elif char == ":":
+            yield from self.labels.line(hit, before)
         elif char == "✿FUNCTION✿":
             yield from self.labels.flower(hit)
         elif char == "✿RE":  # ✿RESULT✿ and ✿RETURN✿, which only the application writes
             yield from self.passages.drop(hit)
-        elif char == "Observation":
-            yield from self.labels.observation(hit, before)
         else:
             yield from self._marker(hit, char, before)
 
