@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -23,13 +23,12 @@ LIST_NAME = "TOOLS"
 """Where a module lists its tools itself; otherwise all module-level ``Tool`` objects count."""
 
 
-def load_catalogue(paths: Iterable[Path], *, limits: Limits = DEFAULT_LIMITS) -> Catalogue:
+def load_catalogue(paths: Sequence[Path], *, limits: Limits = DEFAULT_LIMITS) -> Catalogue:
     """One catalogue of the tools of all files, in the order given.
 
     Raises:
-        ToolFileError: a file cannot be read, or holds no tool, or one that cannot be offered; names
-            the file, and the line if there is one.
-        InvalidToolError: two files declare the same name.
+        ToolFileError: a file cannot be read, or holds no tool, or one that cannot be offered, or a
+            name that another file has too; names the file, and the line if there is one.
     """
     found: list[Tool] = []
     for path in paths:
@@ -38,7 +37,10 @@ def load_catalogue(paths: Iterable[Path], *, limits: Limits = DEFAULT_LIMITS) ->
         except InvalidToolError as error:
             raise ToolFileError(f"{path}: {error}") from error
         found += [*catalogue, *catalogue.hidden]
-    return Catalogue(found, limits=limits)
+    try:
+        return Catalogue(found, limits=limits)
+    except InvalidToolError as error:
+        raise ToolFileError(f"{', '.join(map(str, paths))}: {error}") from error
 
 
 def load(path: Path) -> list[Any]:

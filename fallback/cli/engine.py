@@ -12,10 +12,8 @@ def serve(host: str, port: int) -> ExitCode:
     """Serve until interrupted; prints the address, so that a port of 0 can be found out."""
     if not is_loopback(host):
         complain(f"{host} can be reached from other machines, and nothing asks for a password")
-    try:
-        run(host=host, port=port, on_start=_started)
-    except KeyboardInterrupt:
-        complain("stopped")
+    run(host=host, port=port, on_start=_started)
+    complain("stopped")
     return ExitCode.OK
 
 

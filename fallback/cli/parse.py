@@ -5,17 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import opened, read_text
 from fallback.cli.output import complain, console, visible, write_json
-from fallback.messages import Reading
+from fallback.errors import ConfigurationError
+from fallback.messages import FinishReason, Reading
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fallback.catalogue import Catalogue
+
+CHOICES = ("auto", "none", "required")
+"""What ``tool_choice`` may be besides the name of a tool."""
 
 
 def parse_batch(file: str, tools: Sequence[Path]) -> ExitCode:
@@ -31,7 +35,13 @@ def parse_batch(file: str, tools: Sequence[Path]) -> ExitCode:
 
 
 def parse_one(
-    file: str, tools: Sequence[Path], *, summary: bool, **reading_options: Any
+    file: str,
+    tools: Sequence[Path],
+    *,
+    summary: bool,
+    tool_choice: str,
+    finish_reason: FinishReason,
+    reasoning_open: bool,
 ) -> ExitCode:
     """Read one reply and print what it means, as JSON or for a person.
 
@@ -39,15 +49,28 @@ def parse_one(
         file: where the reply is; ``-`` is standard input.
         tools: files that declare the tools the model was offered.
         summary: text for a person instead of JSON.
-        reading_options: as :func:`fallback.parse` takes them.
+        tool_choice, finish_reason, reasoning_open: as :func:`fallback.parse` takes them.
+
+    Raises:
+        ConfigurationError: ``tool_choice`` names no tool.
     """
     from fallback.cli.records import reading_record
     from fallback.parsing import parse
 
     catalogue = _catalogue(tools)
+    if tool_choice not in (*CHOICES, *catalogue.names):
+        raise ConfigurationError(
+            f"--tool-choice {tool_choice!r} is neither {', '.join(CHOICES)} nor one of the tools"
+        )
     if file == "-" and sys.stdin.isatty():
         complain("reading the reply from the terminal; end it with Ctrl-D")
-    reading = parse(read_text(file), catalogue, **reading_options)
+    reading = parse(
+        read_text(file),
+        catalogue,
+        finish_reason=finish_reason,
+        tool_choice=tool_choice,
+        reasoning_open=reasoning_open,
+    )
     if summary:
         print_summary(reading, console())
     else:

@@ -15,6 +15,7 @@ from fallback.cli.output import console, only_json, write_json
 from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
+from fallback.execution import check_context
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Turn
@@ -74,6 +75,7 @@ def run_question(options: RunOptions) -> ExitCode:
 def _turn(options: RunOptions, timeline: Timeline | None) -> Turn:
     catalogue = load_catalogue(options.tools, limits=options.limits)
     context = context_values(options.context)
+    _check_context(catalogue, context)
     question = read_text("-") if options.question == "-" else options.question
     address = resolve_host(options.host)
     # Resolved once: what was found is now named, so that nothing is looked for a second time.
@@ -151,6 +153,16 @@ def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
             raise ConfigurationError(f"--context gives {key!r} twice")
         values[key] = value
     return values
+
+
+def _check_context(catalogue: Catalogue, context: dict[str, str]) -> None:
+    """Say on the command line's own terms which value is missing."""
+    for tool in catalogue:
+        try:
+            check_context(tool, context)
+        except ConfigurationError as error:
+            what, _, _ = str(error).partition(":")
+            raise ConfigurationError(f"{what}: give it with --context KEY=VALUE") from error
 
 
 def counted(number: int, thing: str) -> str:

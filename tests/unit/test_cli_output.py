@@ -106,6 +106,30 @@ print("after")
     assert printed == {b"a tool prints", b"a library prints", b"a child prints"}
 
 
+STYLED = """
+from rich.text import Text
+from fallback.cli.output import console
+console().print(Text("word", style="bold green"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colour_is_for_terminals_and_can_be_switched(
+    environment: dict[str, str], coloured: bool
+) -> None:
+    done = run_python(STYLED, TERM="xterm", **environment)
+    assert b"word" in done.stdout
+    assert (b"\x1b[1;32m" in done.stdout) is coloured
+
+
+def test_text_with_markup_is_shown_as_it_is() -> None:
+    done = run_python("from fallback.cli.output import console; console().print('[b]:smile:[/b]')")
+    assert done.stdout.strip() == b"[b]:smile:[/b]"
+
+
 def test_printing_never_fails_on_a_narrow_encoding() -> None:
     done = run_python(
         "from fallback.cli.output import prepare_streams; prepare_streams(); print('5 → 6')",

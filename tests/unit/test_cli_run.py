@@ -38,7 +38,20 @@ def whoami(user: Annotated[str, Injected] = "nobody") -> str:
     """Name of the user."""
     return user
 '''
+INJECTED = '''
+from typing import Annotated
+from fallback import tool
+from fallback.tools import Injected
+
+@tool
+def mine(token: Annotated[str, Injected]) -> str:
+    """What is mine."""
+    return token
+'''
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 20, "b": 22}}\n```'
+TOO_LONG = (
+    "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it"
+)
 WHO = '```tool_call\n{"name": "whoami", "arguments": {}}\n```'
 
 
@@ -47,7 +60,9 @@ class _Ollama(BaseHTTPRequestHandler):
 
     replies: list[str]
     seen: list[dict[str, Any]]
+    asked: threading.Event
     hang: threading.Event
+    capabilities: tuple[str, ...] = ("completion",)
 
     def do_GET(self) -> None:
         body = {
@@ -64,10 +79,13 @@ class _Ollama(BaseHTTPRequestHandler):
                 return self._send(404, [{"error": f"model '{request['model']}' not found"}])
             template = "{{ .System }}<|im_start|>user\n{{ .Prompt }}<|im_end|>"
             info = {"general.architecture": "qwen2", "qwen2.context_length": 4096}
-            shown = {"template": template, "capabilities": ["completion"], "model_info": info}
+            shown = {"template": template, "capabilities": self.capabilities, "model_info": info}
             return self._send(200, [shown])
         self.seen.append(request)
+        self.asked.set()
         text = self.replies.pop(0) if self.replies else ""
+        if text == "<too long>":
+            return self._send(400, [{"error": TOO_LONG}])
         if text == "<hang>":
             self._send(200, [{"response": "half a sen", "done": False}], end=False)
             self.hang.wait(60)
@@ -91,7 +109,14 @@ class _Ollama(BaseHTTPRequestHandler):
 @contextmanager
 def ollama(*replies: str) -> Iterator[tuple[str, type[_Ollama]]]:
     handler = type(
-        "Scripted", (_Ollama,), {"replies": list(replies), "seen": [], "hang": threading.Event()}
+        "Scripted",
+        (_Ollama,),
+        {
+            "replies": list(replies),
+            "seen": [],
+            "asked": threading.Event(),
+            "hang": threading.Event(),
+        },
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -237,17 +262,60 @@ def test_an_interrupt_in_the_middle_of_a_reply_stops_cleanly(as_json: list[str])
             text=True,
         ) as process:
             assert process.stdout is not None
-            if as_json:
-                while not server.seen:
-                    server.hang.wait(0.01)
-            else:
-                while "half a sen" not in process.stdout.read(1) + process.stdout.readline():
-                    pass
+            assert server.asked.wait(60)
+            shown = ""
+            while not as_json and "half a sen" not in shown:
+                shown += process.stdout.read(1)
             process.send_signal(signal.SIGINT)
-            out, errors = process.communicate(timeout=60)
+            rest, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == "fallback: interrupted\n"
-    assert out == ""
+    assert (shown + rest)[-11:] == ("" if as_json else "half a sen\n")
+
+
+def test_a_prompt_that_does_not_fit_is_told_with_the_numbers() -> None:
+    with ollama("<too long>") as (host, _):
+        done = command("run", "Hi", "-m", "tiny", "--host", host, "--json")
+    assert (done.returncode, done.stdout) == (7, "")
+    assert "5,000 tokens" in done.stderr
+    assert "4,096 tokens" in done.stderr
+
+
+def test_a_model_that_does_not_write_text_is_told() -> None:
+    with ollama() as (host, server):
+        server.capabilities = ("embedding",)
+        done = command("run", "Hi", "-m", "tiny", "--host", host)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "does not write text" in done.stderr
+
+
+def test_empty_replies_end_the_turn_without_an_answer() -> None:
+    with ollama("", "", "") as (host, _):
+        done = command("run", "Hi", "-m", "tiny", "--host", host)
+    assert done.returncode == 1
+    assert "stopped   failed: " in done.stdout
+    assert "empty" in done.stdout
+
+
+def test_a_missing_injected_value_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(INJECTED, encoding="utf-8")
+    with ollama() as (host, _):
+        done = command("run", "Hi", "-m", "tiny", "--host", host, "-t", path)
+    assert done.returncode == 2
+    assert "'mine' needs the value of its injected parameter 'token'" in done.stderr
+    assert done.stderr.endswith("give it with --context KEY=VALUE\n")
+
+
+def test_a_question_that_is_not_utf8_is_told() -> None:
+    with ollama() as (host, _):
+        done = subprocess.run(
+            [sys.executable, "-m", "fallback", "run", "-", "-m", "tiny", "--host", host],
+            input=b"caf\xe9",
+            capture_output=True,
+        )
+    assert done.returncode == 3
+    assert done.stderr == b"fallback: standard input: not UTF-8 at byte 3\n"
 
 
 def test_context_is_read_in_pairs() -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from fallback.errors import InvalidToolError, ToolFileError
+from fallback.errors import ToolFileError
 from fallback.toolfile import load_catalogue
 
 
@@ -149,7 +149,7 @@ def test_several_files_make_one_catalogue(tmp_path: Path) -> None:
 
 def test_the_same_name_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = [written(tmp_path, f"{n}.json", json.dumps([openai("same")])) for n in ("b", "a")]
-    with pytest.raises(InvalidToolError, match="same"):
+    with pytest.raises(ToolFileError, match=r"b\.json, .*a\.json: .*same"):
         load_catalogue(paths)
 
 
