@@ -132,21 +132,20 @@ class Cursor:
         """Move on to ``end``, and keep what begins the line there."""
         line = self.source.buf.rfind("\n", self.pos, end)
         if line >= 0:
-            self.head = self.source.buf[line + 1 : end][:LOOK_BACK]
+            self.head = self.source.buf[line + 1 : end][: LOOK_BACK + 1]
         else:
-            self.head = (self.head + self.source.buf[self.pos : end])[:LOOK_BACK]
+            self.head = (self.head + self.source.buf[self.pos : end])[: LOOK_BACK + 1]
         self.pos = end
         self.look = max(self.look, end)
 
     def line_before(self, at: int) -> str:
         """The line up to ``at``; anything as long as the look-back is only known to be prose."""
-        low = max(self.pos, at - LOOK_BACK)
+        low = max(self.pos, at - LOOK_BACK - 1)
         line = self.source.buf.rfind("\n", low, at)
         if line >= 0:
             return self.source.buf[line + 1 : at]
-        if low > self.pos:
-            return "…"
-        return self.head + self.source.buf[self.pos : at]
+        before = self.head + self.source.buf[self.pos : at] if low == self.pos else ""
+        return before if low == self.pos and len(before) <= LOOK_BACK else "…"
 
     def pass_over(self, hit: int, char: str, another: int | None = None) -> None:
         """Nothing here. What counts only where a line begins is looked for on the next line.

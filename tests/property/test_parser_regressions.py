@@ -1,0 +1,45 @@
+"""Replies that once broke a law of the parser, each the smallest that did."""
+
+from __future__ import annotations
+
+import pytest
+
+from fallback import Catalogue, Parser, Reading
+
+CATALOGUE = Catalogue(
+    [
+        {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+        {"name": "now", "parameters": {"type": "object", "properties": {}}},
+    ]
+)
+CALL = '<tool_call>{"name": "now"}</tool_call>'
+
+
+def read(*chunks: str) -> Reading:
+    parser = Parser(CATALOGUE)
+    for chunk in chunks:
+        parser.feed(chunk)
+    parser.close()
+    return parser.reading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A line as long as the look-back was prose when it came at once, and itself in pieces.
+        *(f'{"x" * size}{CALL}"' for size in range(198, 204)),
+        *(f'\n{"x" * size}{CALL}"' for size in range(198, 204)),
+    ],
+)
+def test_chunks_do_not_matter(text: str) -> None:
+    whole = read(text)
+    assert read(*text) == whole
+    for at in range(1, len(text), 7):
+        assert read(text[:at], text[at:]) == whole
