@@ -26,6 +26,7 @@ from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
+_FIRST_KEY_WITHIN = 256  # characters of an object in which its first key is looked for
 _FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
 
 
@@ -39,7 +40,7 @@ class _Watch:
         self._look()
 
     def feed(self, chunk: str, /) -> bool:
-        if self.due and not self.is_data:
+        if (self.due or len(self.head) < _FIRST_KEY_WITHIN) and not self.is_data:
             self.head += chunk
             self._look()
         return self.framer.feed(chunk) or self.is_data
@@ -50,7 +51,7 @@ class _Watch:
 
         The first key alone often settles it; it is looked at as soon as it is there.
         """
-        if self.reader.begins_as_data(self.head):
+        if self.reader.begins_as_data(self.head[:_FIRST_KEY_WITHIN]):
             self.is_data, self.due = True, 0
         while self.due and self.due <= len(self.head):
             self.is_data, again = self.reader.foretell(self.head[: self.due])

@@ -36,6 +36,9 @@ def read(*chunks: str) -> Reading:
         # A line as long as the look-back was prose when it came at once, and itself in pieces.
         *(f'{"x" * size}{CALL}"' for size in range(198, 204)),
         *(f'\n{"x" * size}{CALL}"' for size in range(198, 204)),
+        # The first key was no longer looked at once the first sixteen characters made no sense.
+        '{"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00":"name":"now"',
+        '{"my-configuration":"name":"now"',
     ],
 )
 def test_chunks_do_not_matter(text: str) -> None:
