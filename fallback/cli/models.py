@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 from fallback.cli.exits import ExitCode
 from fallback.cli.output import complain, console, write_json
 from fallback.engine.models import DEFAULT_MODEL, list_models, model_path
 from fallback.engine.models import remove as remove_model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fallback.engine.models import OnProgress, PullProgress
 
 MB = 1_000_000
 
@@ -47,12 +38,11 @@ def show_list(*, as_json: bool) -> ExitCode:
 
 
 def pull(model: str | None) -> ExitCode:
-    """Fetch a model with a progress bar; on a pipe, with one line a part."""
-    from fallback.engine.models import pull as pull_model
+    """Fetch a model and show how far it is."""
+    from fallback.engine.progress import pull_with_progress
 
     name = model or DEFAULT_MODEL
-    with _progress() as on_progress:
-        pull_model(name, on_progress=on_progress)
+    pull_with_progress(name)
     print(f"{name} is ready")  # noqa: T201  # what was asked for
     return ExitCode.OK
 
@@ -68,62 +58,3 @@ def show_path(model: str | None) -> ExitCode:
     """Print where the file lies, and nothing else, so that it can be used in a command."""
     print(model_path(model or DEFAULT_MODEL))  # noqa: T201  # what was asked for
     return ExitCode.OK
-
-
-@contextmanager
-def _progress() -> Iterator[OnProgress]:
-    if sys.stderr.isatty():
-        with _bar() as on_progress:
-            yield on_progress
-    else:
-        yield _Lines()
-
-
-@contextmanager
-def _bar() -> Iterator[OnProgress]:
-    """A bar with the size, the rate and the time that is left."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, visible=False)
-
-        def on_progress(step: PullProgress) -> None:
-            bar.update(
-                task,
-                description=f"{step.status} {step.model}",
-                completed=step.completed,
-                total=step.total,
-                visible=step.status != "done",
-            )
-
-        yield on_progress
-
-
-class _Lines:
-    """Progress where there is no terminal: a line when something new begins."""
-
-    def __init__(self) -> None:
-        self._last: tuple[str, int] | None = None
-
-    def __call__(self, step: PullProgress) -> None:
-        beginning = (step.status, step.part)
-        if step.status == "done" or beginning == self._last:
-            return
-        self._last = beginning
-        part = f" part {step.part} of {step.parts}" if step.status == "downloading" else ""
-        size = f"{step.completed / MB:,.0f} of {step.total / MB:,.0f} MB"
-        complain(f"{step.status} {step.model}{part}, {size}")

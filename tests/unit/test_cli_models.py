@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from fallback.cli import main
-from fallback.cli.models import _Lines
-from fallback.engine.models import DEFAULT_MODEL, PullProgress
+from fallback.engine.models import DEFAULT_MODEL
 
 
 @pytest.fixture(autouse=True)
@@ -87,17 +86,3 @@ def test_removing_deletes_the_file(smol: Path, capsys: pytest.CaptureFixture[str
     assert "removed smollm2:135m" in capsys.readouterr().err
     assert main(["models", "rm", "smollm2:135m"]) == 0
     assert "was not here" in capsys.readouterr().err
-
-
-def test_without_a_terminal_progress_is_a_line_a_part(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = _Lines()
-    for completed in range(0, 100_000_000, 10_000_000):
-        part = 1 + completed // 50_000_000
-        lines(PullProgress("downloading", "m", completed, 100_000_000, part, 2))
-    lines(PullProgress("verifying", "m", 100_000_000, 100_000_000, 2, 2))
-    lines(PullProgress("done", "m", 100_000_000, 100_000_000, 2, 2))
-    assert capsys.readouterr().err.splitlines() == [
-        "fallback: downloading m part 1 of 2, 0 of 100 MB",
-        "fallback: downloading m part 2 of 2, 50 of 100 MB",
-        "fallback: verifying m, 100 of 100 MB",
-    ]
