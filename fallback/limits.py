@@ -23,6 +23,10 @@ class Limits:
     max_calls_per_step: int = 128
     """Calls accepted from one reply. OpenAI's wire allows 128 parallel calls."""
 
+    max_problems_per_step: int = 32
+    """Problems reported of one reply; what comes behind so many is not read. A model is told of
+    four, and hostile text would otherwise make one of every few characters."""
+
     max_depth: int = 128
     """Nesting of arguments and schemas. jiter stops at 200; jsonschema-rs overflows the stack of
     the process beyond some 10,000, so nothing deeper may ever reach it."""

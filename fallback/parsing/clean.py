@@ -1,8 +1,8 @@
 """The two replies that are nearly all replies, recognised at once: plain prose, and one clean call.
 
 ``parse`` asks here first, when it has the whole text. What is answered is by law what the scanner
-answers (``tests/property/test_clean_laws.py`` holds them together); everything else, and everything in
-doubt, is left to the scanner.
+answers (``tests/property/test_clean_laws.py`` holds them together); everything else, and everything
+in doubt, is left to the scanner.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ def read_clean(text: str, catalogue: Catalogue, finish_reason: FinishReason) -> 
         catalogue: the tools that were offered.
         finish_reason: a call that ran out of tokens is never clean.
     """
-    if not any(sign in text for sign in SIGNS):
-        segments = (Segment("text", 0, len(text)),) if text else ()
-        return Reading(text=text, segments=segments, finish_reason=finish_reason)
-    if finish_reason != "stop":
-        return None
-    opener = _OPENER.match(text)
-    if opener is None:
-        return None
+    opener = _OPENER.match(text) if finish_reason == "stop" else None
+    return _prose(text, finish_reason) if opener is None else _call(text, catalogue, opener)
+
+
+def _prose(text: str, finish_reason: FinishReason) -> Reading | None:
+    for sign in SIGNS:
+        if sign in text:
+            return None
+    segments = (Segment("text", 0, len(text)),) if text else ()
+    return Reading(text=text, segments=segments, finish_reason=finish_reason)
+
+
+def _call(text: str, catalogue: Catalogue, opener: re.Match[str]) -> Reading | None:
     start = opener.end()
     try:
         value, end = decode_at(text, start)
@@ -62,8 +67,7 @@ def read_clean(text: str, catalogue: Catalogue, finish_reason: FinishReason) -> 
         dialect=_DIALECT[marker],
         span=Span(start, end),
     )
-    segments = (Segment("call", 0, len(text)),)
-    return Reading(calls=(call,), segments=segments, finish_reason=finish_reason)
+    return Reading(calls=(call,), segments=(Segment("call", 0, len(text)),))
 
 
 def _is_clean(tool: Tool, arguments: dict[str, Any]) -> bool:
@@ -73,6 +77,7 @@ def _is_clean(tool: Tool, arguments: dict[str, Any]) -> bool:
         return False
     if schema.document.has_integers and holds_float(arguments):
         return False
-    return not any(
-        isinstance(value, str) and value[:1] in MAY_BE_PLACEHOLDER for value in arguments.values()
-    )
+    for value in arguments.values():
+        if type(value) is str and value[:1] in MAY_BE_PLACEHOLDER:
+            return False
+    return True

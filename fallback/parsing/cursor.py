@@ -20,6 +20,7 @@ SIGNS = ("<", "[", "{", "(", "`", "~", ":", "✿")
 
 # A colon matters behind these labels only; looking for the words themselves is many times as slow.
 _LABEL = re.compile(r"(?:Action(?:[ \t]*\d{1,3})?|Observation)[ \t]*\**[ \t]*\Z")
+_LABEL_ENDS = frozenset("n*0123456789 \t")
 _LONGEST_LABEL = 24
 _LINE_START_ONLY = "{(~"
 LOOK_BACK = 200  # characters of a line that may stand before a call; names end at 128
@@ -37,8 +38,8 @@ class Sink(Protocol):
     def segment(self, kind: SegmentKind, start: int, end: int) -> None:
         """Characters that are neither prose nor thinking, and what became of them."""
 
-    def calls(self, body: Body, dialect: str) -> None:
-        """A body that is meant as calls; its items may still be at fault."""
+    def calls(self, body: Body, dialect: str) -> bool:
+        """A body that is meant as calls; its items may still be at fault. ``False``: no more."""
 
     def quoted(self, reason: str, text: str, start: int) -> None:
         """Text that is shown as text although it may hold a call."""
@@ -61,6 +62,7 @@ class Cursor:
         self.prose = False  # whether any prose has been seen
         self.called = False  # whether any body of calls has been seen
         self.closed_call = False  # whether nothing but space has followed the last one
+        self.enough = False  # whether the rest of the reply is not to be read
         self._found: dict[str, int] = {}  # where the next of each trigger is
         self._size = 0  # length of the buffer that this speaks of
 
@@ -83,9 +85,10 @@ class Cursor:
         """The next label of a ReAct line, where its word begins."""
         buf, colon = self.source.buf, look
         while (colon := buf.find(":", colon)) >= 0:
-            label = _LABEL.search(buf, max(look, colon - _LONGEST_LABEL), colon)
-            if label:
-                return label.start()
+            if buf[colon - 1 : colon] in _LABEL_ENDS:
+                label = _LABEL.search(buf, max(look, colon - _LONGEST_LABEL), colon)
+                if label:
+                    return label.start()
             colon += 1
         return -1
 
@@ -126,7 +129,8 @@ class Cursor:
     def fresh_line(self) -> None:
         """What follows markup begins a line, and what was passed over on this one may count now."""
         self.head = ""
-        self._found.clear()
+        for char in _LINE_START_ONLY:
+            self._found.pop(char, None)
 
     def advance(self, end: int) -> None:
         """Move on to ``end``, and keep what begins the line there."""

@@ -43,6 +43,10 @@ class Envelopes:
                 _, at = yield from self.scanner.fences.info(at + run)
                 at = yield from source.solid(at)
         nested = yield from self.marker_at(at)
+        while nested is marker:
+            # The same opener again is as good as one.
+            at = yield from source.solid(at + len(marker.text))
+            nested = yield from self.marker_at(at)
         if nested is not None and nested.role == "call":
             # <tool_calls><tool_call>: the inner one opens the body.
             self.cursor.text(hit)
@@ -151,11 +155,9 @@ class Envelopes:
         source = self.source
         while True:
             match = markers.pattern().match(source.buf, at)
-            if match:
-                return markers.table()[match.group()]
             head = source.buf[at : at + 40]
             if source.final or (head and head not in markers.prefixes()):
-                return None
+                return markers.table()[match.group()] if match else None
             yield None
 
     def _empty_envelope(
@@ -200,7 +202,7 @@ class Envelopes:
         if not closed and self.source.cut_short and not self.source.buf[end:].strip("` \t\r\n"):
             name = body.calls[-1].name if body.calls else ""
             body.items[-1] = Item(hit, end, fault=truncated(name))
-        self.cursor.sink.calls(body, dialect)
+        self.cursor.enough = not self.cursor.sink.calls(body, dialect)
         self.cursor.segment("call" if body.calls else "rejected", hit, end)
         self.cursor.called = self.cursor.closed_call = True
         self.cursor.fresh_line()

@@ -28,6 +28,9 @@ _NOT_TICKS = {"`": Until("[^`]"), "~": Until("[^~]")}
 _INDENT = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _CODE_SPAN = 4000  # characters an inline code span may have; beyond, its back-tick is literal
 _QUOTED = re.compile(r">[ \t]?")
+_SIMPLE_SPANS = re.compile(
+    r"(?:`[^`\n{(<\[]{1,200}`(?!`)[^`\n{(<\[~:✿]*)+(?<!`)(?=[\n{(<\[~:✿]|`[^`])"
+)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 
 
@@ -270,6 +273,11 @@ class Fences:
     def _code_span(self, hit: int, run: int) -> Steps:
         """Inline code is text. A single back-tick ends on its line or is none, but for a marker."""
         scanner, source = self.scanner, self.source
+        simple = _SIMPLE_SPANS.match(source.buf, hit) if run == 1 else None
+        if simple and simple.end() < len(source.buf):
+            # Several spans on one line, with nothing in them or between them to look at.
+            scanner.cursor.look = simple.end()
+            return
         inside = hit + run
         while inside == len(source.buf) and not source.final:
             yield None

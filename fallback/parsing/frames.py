@@ -117,7 +117,7 @@ class Frames:
         if not isinstance(error, MalformedError):
             return Fault("invalid_json", str(error), name)
         where = f" at `{error.key}`" if error.key else ""
-        if error.truncated and end >= len(self.source.buf.rstrip()):
+        if error.truncated and not self.source.buf[end : end + 200].strip():
             return truncated(name)
         around = slice(max(start, error.offset - _SNIPPET), min(end, error.offset + _SNIPPET))
         snippet = self.source.buf[around].strip()

@@ -26,6 +26,7 @@ from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
+_DEEPEST_LIST = 4  # lists around calls; more is data, or worse
 _FIRST_KEY_WITHIN = 256  # characters of an object in which its first key is looked for
 _FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
 
@@ -86,6 +87,8 @@ class BodyReader:
                 if not opened:
                     return body
                 brackets += 1
+                if brackets > _DEEPEST_LIST:
+                    return body
                 body.bracketed = True
                 at += 1
             elif char == "]" and brackets:

@@ -188,15 +188,17 @@ class Parser:
         else:
             self._segments.append(Segment(kind, start, end))
 
-    def calls(self, body: Body, dialect: str) -> None:
-        """A body that is meant as calls; its items may still be at fault."""
+    def calls(self, body: Body, dialect: str) -> bool:
+        """A body that is meant as calls; its items may still be at fault. ``False``: no more."""
         for item in body.items:
             if item.fault is not None:
                 self._faulty(item, item.fault)
             for raw in item.calls:
                 if self._index >= self._limits.max_calls_per_step:
-                    self._too_many(raw.span)
-                    return
+                    limit = self._limits.max_calls_per_step
+                    message = f"more than {limit} calls in one reply; the rest was not read"
+                    self._problem(Problem(kind="oversized", message=message, span=raw.span))
+                    return False
                 checked = validate(
                     raw,
                     self._catalogue,
@@ -208,6 +210,7 @@ class Parser:
                     self._problem(checked)
                 else:
                     self._call(checked)
+        return len(self._problems) <= self._limits.max_problems_per_step
 
     def _call(self, call: ToolCall) -> None:
 
@@ -245,12 +248,6 @@ class Parser:
                 text=buf[item.start : min(item.end, item.start + 2000)],
             )
         )
-
-    def _too_many(self, span: Span) -> None:
-        limit = self._limits.max_calls_per_step
-        if not any(problem.kind == "oversized" for problem in self._problems):
-            message = f"more than {limit} calls in one reply; the rest was not read"
-            self._problem(Problem(kind="oversized", message=message, span=span))
 
     def quoted(self, reason: str, text: str, start: int) -> None:
         """Text that is shown as text although it may hold a call: look, and report what is

@@ -42,6 +42,10 @@ _HEADER = re.compile(
     r"\s*(?:assistant|model)\s*(?:<\|end_header_id\|>|<\|end_of_role\|>|<\|im_sep\|>)?\s*"
 )
 _HEADER_BEGIN = re.compile(r"\s*[a-z]*\s*(?:<[|a-z_]*>?)?\s*")
+# A tag that may be one of a call: by its word, by being a lone name, or not whole yet.
+_TAG = re.compile(r"<[\w ｜|:.\-]{0,48}(?:\Z|(?<=function)|(?<=invoke)|(?<=[\w.\-])>)")
+_WINDOW = 8192  # characters behind which what is done with is let go of, even of a whole reply
+_BRACKETS = re.compile(r"\[+")
 
 
 class Scanner:
@@ -87,6 +91,11 @@ class Scanner:
         if reasoning_open:
             yield from self.passages.reasoning(_ALL_REASONING_CLOSERS)
         while True:
+            if self.cursor.enough:
+                yield from self.passages.drop(self.cursor.pos)
+                return
+            if self.cursor.pos > _WINDOW:
+                self.cursor.forget()
             hit, char = self.cursor.next_trigger()
             if hit >= 0:
                 yield from self._at_trigger(hit, char)
@@ -123,14 +132,19 @@ class Scanner:
         if char == "[" and before.strip() == "functools" and hit - 9 >= self.cursor.pos:
             start = hit - 9
         match = markers.pattern().match(buf, start)
+        # One marker may be the beginning of another.
+        if not source.final and buf[start : start + 40] in markers.prefixes():
+            yield None
+            return  # the trigger is found again in the longer buffer
         if match is None:
-            if not source.final and buf[hit : hit + 40] in markers.prefixes():
-                yield None
-                return  # the trigger is found again in the longer buffer
-            if char == "<" and (yield from self.envelopes.tagged(hit)):
+            if char == "<" and _TAG.match(buf, hit) and (yield from self.envelopes.tagged(hit)):
                 return
             if char == "[" and not before.strip():
                 yield from self.bare.read(hit, hit)
+            elif char == "[":
+                # Only the last bracket of a run can begin anything.
+                run = _BRACKETS.match(buf, hit)
+                self.cursor.look = max(hit + 1, run.end() - 1 if run else 0)
             else:
                 self.cursor.look = hit + 1
             return

@@ -52,9 +52,8 @@ def decode_at(text: str, pos: int, *, control_characters: bool = False) -> tuple
     except RecursionError:
         raise ValueError("nested too deeply") from None
     limit = DEFAULT_LIMITS.max_depth
-    if text.count("{", pos, end) + text.count("[", pos, end) > limit and depth_exceeds(
-        value, limit
-    ):
+    # A value that deep has as many closers as openers, so a short one cannot be.
+    if end - pos > 2 * limit and depth_exceeds(value, limit):
         raise ValueError("nested too deeply")
     return value, end
 
