@@ -174,7 +174,7 @@ def _server(address: Address, backend: OllamaBackend) -> Server:
 def _models(
     backend: OllamaBackend, limits: Limits, troubles: list[Trouble]
 ) -> tuple[ModelReport, ...]:
-    live = {str(m.get("name")): m.get("context_length") for m in backend.ps()}
+    live = _live_windows(backend)
     reports = []
     for listed in backend.tags():
         name = str(listed.get("name") or listed.get("model") or "")
@@ -183,6 +183,14 @@ def _models(
         except BackendError as error:
             troubles.append(_trouble(f"model {name!r}", error))
     return tuple(reports)
+
+
+def _live_windows(backend: OllamaBackend) -> dict[str, object]:
+    """The windows of the loaded models; old servers and proxies do not tell."""
+    try:
+        return {str(m.get("name")): m.get("context_length") for m in backend.ps()}
+    except BackendError:
+        return {}
 
 
 def _model(backend: OllamaBackend, name: str, live: object, limits: Limits) -> ModelReport:
