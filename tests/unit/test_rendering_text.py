@@ -61,7 +61,14 @@ def test_the_example_in_the_prompt_is_a_valid_call_of_a_real_tool(dialect: Diale
 @DIALECTS
 def test_the_prompt_shows_every_tool_and_the_rules(dialect: Dialect) -> None:
     prompt = system_text(TOOLS, dialect)
-    for said in ("get_weather", "geo.search", "the city", dialect.fence, "tool_result", "stop"):
+    for said in (
+        "get_weather",
+        "geo.search",
+        "the city",
+        dialect.fence,
+        "and stop",
+        "never write a",
+    ):
         assert said in prompt
 
 
