@@ -165,9 +165,9 @@ class Fences:
                 return close.end()
             if paragraph or source.final:
                 if not body.items:
+                    end = paragraph.start() if paragraph else len(source.buf)
                     message = "the block holds neither a JSON object nor a call"
-                    self._add_fault(body, solid, len(source.buf), message)
-                    return paragraph.start() if paragraph else len(source.buf)
+                    self._add_fault(body, solid, end, message)
                 return end
             search = max(solid, len(source.buf) - 1)
             yield AnyOf("\n`")
@@ -180,12 +180,19 @@ class Fences:
     def _plain_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
         scanner = self.scanner
         body = yield from scanner.reader.body(at, enveloped=False)
-        if body.items and not body.data:
+        if body.items and not body.data and not self._swallowed_close(body, run, char):
             end = yield from self._closed_at(body.end, run, char)
             if end is not None:
                 yield from scanner.bare.settle(hit, body, end, end)
                 return
         yield from self._quoted_fence(hit, at, run, char)
+
+    def _swallowed_close(self, body: Body, run: int, char: str) -> bool:
+        """Whether an open string behind the calls has taken the closing line for its own."""
+        last = body.items[-1]
+        if last.fault is None or not body.calls:
+            return False
+        return _closing(char, run).search(self.source.buf, last.start, last.end) is not None
 
     def _closed_at(
         self, at: int, run: int, char: str

@@ -39,6 +39,11 @@ def read(*chunks: str) -> Reading:
         # The first key was no longer looked at once the first sixteen characters made no sense.
         '{"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00":"name":"now"',
         '{"my-configuration":"name":"now"',
+        # One marker is the beginning of another.
+        "<|start_of_role|>tool_response",
+        f"{CALL}<|start_of_role|>tool_responses",
+        # The fault of a block went as far as the text that had arrived.
+        "```tool_code\n2\n\n)",
     ],
 )
 def test_chunks_do_not_matter(text: str) -> None:
@@ -46,3 +51,11 @@ def test_chunks_do_not_matter(text: str) -> None:
     assert read(*text) == whole
     for at in range(1, len(text), 7):
         assert read(text[:at], text[at:]) == whole
+
+
+def test_an_open_string_does_not_carry_a_quoted_call_out_of_its_fence() -> None:
+    call = '{"name": "get_weather", "arguments": {"city": ""}}'
+    text = f'An example:\n\n```text\n{call}{{"""\n```\n\nI have called nothing.'
+    for reading in (read(text), read(*text)):
+        assert reading.calls == ()
+        assert reading.text == text
