@@ -13,7 +13,6 @@ from collections.abc import Generator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fallback.dialects import markers
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
 from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.source import AnyOf, Until, Waiter
@@ -123,11 +122,11 @@ class Fences:
     def _call_fence(self, hit: int, at: int, run: int, *, at_line_start: bool) -> Steps:
         scanner, source = self.scanner, self.source
         at = yield from source.solid(at)
-        nested = markers.pattern().match(source.buf, at)
-        if nested and markers.table()[nested.group()].role == "call":
-            marker = markers.table()[nested.group()]
+        marker = yield from scanner.envelopes.marker_at(at)
+        if marker is not None and marker.role == "call":
+            behind = at + len(marker.text)
             yield from scanner.envelopes.envelope(
-                hit, nested.end(), marker, at_line_start=at_line_start, ticks=run
+                hit, behind, marker, at_line_start=at_line_start, ticks=run
             )
             return
         body = yield from scanner.reader.body(at, enveloped=True)

@@ -44,6 +44,9 @@ def read(*chunks: str) -> Reading:
         f"{CALL}<|start_of_role|>tool_responses",
         # The fault of a block went as far as the text that had arrived.
         "```tool_code\n2\n\n)",
+        # A marker inside the block was looked for before it was whole.
+        "```tool_call<|GCML| calls>",
+        f"```tool_call\n{CALL}",
     ],
 )
 def test_chunks_do_not_matter(text: str) -> None:
