@@ -89,7 +89,12 @@ class Bare:
         another = _NAME_FIRST.search(buf, hit + 1, line if line >= 0 else len(buf))
         if another is None and line < 0 and not self.source.final:
             another = _NAME_FIRST_AT_END.search(buf, hit + 1)
-        self.cursor.pass_over(hit, "{", another.start() if another else None)
+        start = another.start() if another else None
+        if another is None and line >= 0:
+            # A brace that ends the line may have its first key on the next one.
+            last = buf.rfind("{", hit + 1, line)
+            start = last if last >= 0 and not buf[last + 1 : line].strip() else None
+        self.cursor.pass_over(hit, "{", start)
 
     def parenthesis(self, hit: int, before: str) -> Steps:
         """An opening parenthesis: a call, if a declared name stands alone in front of it."""

@@ -47,6 +47,9 @@ def read(*chunks: str) -> Reading:
         # A marker inside the block was looked for before it was whole.
         "```tool_call<|GCML| calls>",
         f"```tool_call\n{CALL}",
+        # The first key of an object in a sentence stood on the next line.
+        ':{{\n"name":"get_weather""arguments":{',
+        'x {"a": {\n"name": "now", "arguments": {}}',
     ],
 )
 def test_chunks_do_not_matter(text: str) -> None:
