@@ -1,0 +1,1 @@
+"""Other parsers of tool calls beside ours, on the same replies: ``python -m benchmarks.peers``."""
