@@ -13,7 +13,7 @@ from fallback.messages import Span
 from fallback.parsing.bodies import Fault, truncated
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_value
-from fallback.parsing.source import Source, Waiter
+from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS
 
@@ -41,6 +41,12 @@ class Frames:
         while not settled and not self.source.final:
             yield waiter or framer
             settled = framer.end is not None or bool(framer.fault) or waiter is not None
+        if framer.fault == "too_deep":
+            # What nests too deep is given up as far as its line goes, so that has to be here.
+            search = at + framer.fault_at
+            while self.source.buf.find("\n", search) < 0 and not self.source.final:
+                search = len(self.source.buf)
+                yield AnyOf("\n")
 
     def end(self, at: int, framer: Framer, *, name: str = "") -> tuple[int, Fault | None]:
         """Index behind the frame, or where to go on and what is wrong with it."""

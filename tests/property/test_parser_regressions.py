@@ -50,6 +50,8 @@ def read(*chunks: str) -> Reading:
         # The first key of an object in a sentence stood on the next line.
         ':{{\n"name":"get_weather""arguments":{',
         'x {"a": {\n"name": "now", "arguments": {}}',
+        # What nests too deep was given up as far as the line had arrived.
+        f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
 )
 def test_chunks_do_not_matter(text: str) -> None:
