@@ -1,0 +1,256 @@
+"""Calls as each dialect writes them: the form that the model was trained to continue.
+
+One function per dialect, from names and arguments to text, without any liberty taken. They are
+made for tests; what a prompt shows a model comes from :mod:`fallback.rendering`. Sources of the
+forms: the chat templates of the model families named, see :mod:`fallback.dialects.markers`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from fallback.dialects.record import FENCED, PYTHONIC
+from fallback.messages import ToolCall
+from fallback.rendering import call_text, literals
+
+
+class Written(NamedTuple):
+    """A call as it was meant: the declared name and the arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+Calls = Sequence[Written]
+
+
+def fenced(calls: Calls) -> str:
+    """Our own default: a fence with the info word ``tool_call``."""
+    return call_text([_call(call) for call in calls], FENCED)
+
+
+def pythonic(calls: Calls) -> str:
+    """Our own second form, which is also Gemma 3's: a fence with the info word ``tool_code``."""
+    return call_text([_call(call) for call in calls], PYTHONIC)
+
+
+def hermes(calls: Calls) -> str:
+    """Hermes 2 Pro, Qwen 2.5, Qwen 3, Granite 4."""
+    return "\n".join(f"<tool_call>\n{_object(call)}\n</tool_call>" for call in calls)
+
+
+def qwen3_xml(calls: Calls) -> str:
+    """Qwen3-Coder, Nemotron 3 Nano: tags, and values as they are."""
+    return "\n".join(
+        f"<tool_call>\n<function={call.name}>\n"
+        + "".join(
+            f"<parameter={key}>\n{_raw(value)}\n</parameter>\n"
+            for key, value in call.arguments.items()
+        )
+        + "</function>\n</tool_call>"
+        for call in calls
+    )
+
+
+def mistral(calls: Calls) -> str:
+    """Mistral 7B v0.3 to Large 2407: a list behind the token."""
+    return f"[TOOL_CALLS][{', '.join(map(_object, calls))}]"
+
+
+def mistral_named(calls: Calls) -> str:
+    """Mistral Small 3.2, Devstral, Magistral: the name outside the arguments."""
+    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_json(call.arguments)}" for call in calls)
+
+
+def llama3(calls: Calls) -> str:
+    """Llama 3.1 to 3.3: bare JSON with ``parameters``; several are set apart by semicolons."""
+    return "; ".join(_object(call, arguments="parameters") for call in calls)
+
+
+def python_list(calls: Calls) -> str:
+    """Llama 4, ToolACE, the prompts of BFCL: a list of Python calls."""
+    return f"[{', '.join(literals.call(call.name, call.arguments) for call in calls)}]"
+
+
+def deepseek_v3(calls: Calls) -> str:
+    """DeepSeek R1 and V3: the arguments in a fence of their own."""
+    return (
+        "<｜tool▁calls▁begin｜>"
+        + "\n".join(
+            f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{call.name}\n"
+            f"```json\n{_json(call.arguments)}\n```<｜tool▁call▁end｜>"
+            for call in calls
+        )
+        + "<｜tool▁calls▁end｜>"
+    )
+
+
+def deepseek_v31(calls: Calls) -> str:
+    """DeepSeek V3.1: the same tokens without the fence."""
+    return (
+        "<｜tool▁calls▁begin｜>"
+        + "".join(
+            f"<｜tool▁call▁begin｜>{call.name}<｜tool▁sep｜>{_json(call.arguments)}<｜tool▁call▁end｜>"
+            for call in calls
+        )
+        + "<｜tool▁calls▁end｜>"
+    )
+
+
+def dsml(calls: Calls) -> str:
+    """DeepSeek V3.2: tags that say whether a value is text or JSON."""
+    return (
+        "<｜DSML｜function_calls>\n"
+        + "".join(
+            f'<｜DSML｜invoke name="{call.name}">\n'
+            + "".join(_dsml_parameter(key, value) for key, value in call.arguments.items())
+            + "</｜DSML｜invoke>\n"
+            for call in calls
+        )
+        + "</｜DSML｜function_calls>"
+    )
+
+
+def _dsml_parameter(key: str, value: Any) -> str:
+    is_text = "true" if isinstance(value, str) else "false"
+    return f'<｜DSML｜parameter name="{key}" string="{is_text}">{_raw(value)}</｜DSML｜parameter>\n'
+
+
+def functools(calls: Calls) -> str:
+    """Phi-4-mini, Firefunction v2."""
+    return f"functools[{', '.join(map(_object, calls))}]"
+
+
+def kimi(calls: Calls) -> str:
+    """Kimi K2: the name within a numbered identity."""
+    return (
+        "<|tool_calls_section_begin|>"
+        + "".join(
+            f"<|tool_call_begin|>functions.{call.name}:{number}<|tool_call_argument_begin|>"
+            f"{_json(call.arguments)}<|tool_call_end|>"
+            for number, call in enumerate(calls)
+        )
+        + "<|tool_calls_section_end|>"
+    )
+
+
+def glm(calls: Calls) -> str:
+    """GLM 4.5 and 4.6: pairs of a key and a value."""
+    return "\n".join(
+        f"<tool_call>{call.name}\n"
+        + "".join(
+            f"<arg_key>{key}</arg_key>\n<arg_value>{_raw(value)}</arg_value>\n"
+            for key, value in call.arguments.items()
+        )
+        + "</tool_call>"
+        for call in calls
+    )
+
+
+def harmony(calls: Calls) -> str:
+    """The format of gpt-oss: a message with a recipient."""
+    return "<|start|>assistant".join(
+        f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>"
+        f"{_json(call.arguments)}<|call|>"
+        for call in calls
+    )
+
+
+def gemma4(calls: Calls) -> str:
+    """Gemma 4: bare keys, strings between tokens of their own."""
+    return "".join(
+        f"<|tool_call>call:{call.name}{_gemma(call.arguments)}<tool_call|>" for call in calls
+    )
+
+
+def react(calls: Calls) -> str:
+    """Labelled lines, for any model that was shown them; they hold one call."""
+    (call,) = calls
+    return f"Thought: I need it.\nAction: {call.name}\nAction Input: {_json(call.arguments)}"
+
+
+def command_r(calls: Calls) -> str:
+    """Command R7B and Command A."""
+    objects = (
+        f'    {{"tool_call_id": "{number}", "tool_name": {_json(call.name)},'
+        f' "parameters": {_json(call.arguments)}}}'
+        for number, call in enumerate(calls)
+    )
+    return "<|START_ACTION|>[\n" + ",\n".join(objects) + "\n]<|END_ACTION|>"
+
+
+def bare_json(calls: Calls) -> str:
+    """What any model writes when it forgets the markers, or a server strips them."""
+    return "\n".join(map(_object, calls))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """One dialect and what it can carry.
+
+    Attributes:
+        write: from calls to text.
+        strings: which strings it writes so that they can be read back: ``any``; ``tagged`` ones,
+            which hold nothing that looks like a tag and begin and end inside a line, because
+            nothing is escaped; or ``tokens``, everything but Gemma's own string tokens.
+        many: whether it can hold more than one call.
+        exact: whether what it writes needs no coercion at all.
+    """
+
+    write: Callable[[Calls], str]
+    strings: Literal["any", "tagged", "tokens"] = "any"
+    many: bool = True
+    exact: bool = True
+
+
+WRITERS: Mapping[str, Writer] = {
+    "fenced": Writer(write=fenced),
+    "pythonic": Writer(write=pythonic),
+    "hermes": Writer(write=hermes),
+    "qwen3_xml": Writer(write=qwen3_xml, strings="tagged", exact=False),
+    "mistral": Writer(write=mistral),
+    "mistral_named": Writer(write=mistral_named),
+    "llama3": Writer(write=llama3),
+    "python_list": Writer(write=python_list),
+    "deepseek_v3": Writer(write=deepseek_v3),
+    "deepseek_v31": Writer(write=deepseek_v31),
+    "dsml": Writer(write=dsml, strings="tagged", exact=False),
+    "functools": Writer(write=functools),
+    "kimi": Writer(write=kimi),
+    "glm": Writer(write=glm, strings="tagged", exact=False),
+    "harmony": Writer(write=harmony),
+    "gemma4": Writer(write=gemma4, strings="tokens"),
+    "react": Writer(write=react, many=False),
+    "command_r": Writer(write=command_r),
+    "bare_json": Writer(write=bare_json),
+}
+"""Every writer by the name of its dialect."""
+
+
+def _call(call: Written) -> ToolCall:
+    return ToolCall(id="", name=call.name, arguments=dict(call.arguments))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _object(call: Written, *, arguments: str = "arguments") -> str:
+    return _json({"name": call.name, arguments: call.arguments})
+
+
+def _raw(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _gemma(value: Any) -> str:
+    if isinstance(value, str):
+        return f'<|"|>{value}<|"|>'
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_gemma(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_gemma, value)) + "]"
+    return _json(value)
