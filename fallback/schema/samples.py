@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fallback.schema.formats import EXAMPLES, HINTS
@@ -38,31 +38,50 @@ def sample_text(name: str, keywords: Mapping[str, Any]) -> str:
 
 
 def sample_number(kind: str, keywords: Mapping[str, Any]) -> int | float:
-    """The number nearest to one (one and a half where fractions are usual) within the bounds."""
-    step = keywords.get("multipleOf")
-    low, high = _bound(keywords, "minimum", max), _bound(keywords, "maximum", min)
-    value: int | float = 1 if kind == "integer" else 1.5
-    value = min(max(value, low), high)
-    if kind == "integer":
-        step = step if step and float(step).is_integer() else 1
-    if step:
-        value = math.ceil(value / step) * step
-    if value <= low and "exclusiveMinimum" in keywords and value == keywords["exclusiveMinimum"]:
-        value += step or _between(value, high)
-    if value >= high and "exclusiveMaximum" in keywords and value == keywords["exclusiveMaximum"]:
-        value -= step or _between(low, value)
-    return int(value) if kind == "integer" and float(value).is_integer() else value
+    """One (one and a half where fractions are usual), or what the bounds allow that is near it."""
+    usual: int | float = 1 if kind == "integer" else 1.5
+    try:
+        for number in _numbers(usual, kind == "integer", keywords):
+            if _allowed(number, keywords):
+                return number
+    except OverflowError:  # bounds beyond what a double holds
+        return next((keywords[k] for k in ("minimum", "maximum") if k in keywords), usual)
+    return usual
 
 
-def _bound(keywords: Mapping[str, Any], name: str, tightest: Callable[..., Any]) -> Any:
-    found = [keywords[k] for k in (name, f"exclusive{name.capitalize()}") if k in keywords]
-    return tightest(found) if found else (-math.inf if tightest is max else math.inf)
+def _numbers(usual: float, whole: bool, keywords: Mapping[str, Any]) -> Iterator[int | float]:
+    """Numbers near the usual one and near each bound, on the steps if there are any."""
+    low = max(keywords.get("minimum", -math.inf), keywords.get("exclusiveMinimum", -math.inf))
+    high = min(keywords.get("maximum", math.inf), keywords.get("exclusiveMaximum", math.inf))
+    step = keywords.get("multipleOf") or whole
+    near = [usual, *(bound for bound in (low, high) if math.isfinite(bound))]
+    if not step:
+        yield from near
+        if math.isfinite(low) and math.isfinite(high):
+            yield (low + high) / 2
+        yield from (low + 1, high - 1)
+        return
+    if whole and not float(step).is_integer():
+        step = 1
+    for number in near:
+        count = math.ceil(number / step)
+        # A bound may be excluded, so the next step on either side is tried as well.
+        yield from (_plain(n * step) for n in (count, count - 1, count + 1))
 
 
-def _between(low: float, high: float) -> float:
-    """A step from one end that does not reach the other."""
-    width = high - low
-    return 1.0 if math.isinf(width) or width > 1 else width / 2
+def _plain(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
+
+
+def _allowed(number: float, keywords: Mapping[str, Any]) -> bool:
+    low, high = keywords.get("minimum", number), keywords.get("maximum", number)
+    above, below = keywords.get("exclusiveMinimum"), keywords.get("exclusiveMaximum")
+    return bool(
+        low <= number <= high
+        and (above is None or above < number)
+        and (below is None or number < below)
+        and math.isfinite(number)
+    )
 
 
 def sample_of_pattern(pattern: str) -> str | None:

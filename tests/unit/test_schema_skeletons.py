@@ -250,6 +250,12 @@ def test_numbers_stay_within_their_bounds() -> None:
     assert sample_number("integer", {"exclusiveMaximum": 1}) == 0
     assert sample_number("number", {"exclusiveMaximum": 1, "exclusiveMinimum": 0.5}) == 0.75
     assert sample_number("integer", {"multipleOf": 0.5}) == 1
+    assert sample_number("integer", {"multipleOf": 2, "maximum": 1}) == 0
+    assert sample_number("number", {"multipleOf": 0.5}) == 1.5
+    assert sample_number("number", {"exclusiveMinimum": 1.5}) == 2.5
+    assert sample_number("number", {"exclusiveMaximum": -1.5}) == -2.5
+    assert sample_number("number", {"minimum": 5, "maximum": 3}) == 1.5
+    assert sample_number("integer", {"minimum": 10**400}) == 10**400
 
 
 @pytest.mark.parametrize(
