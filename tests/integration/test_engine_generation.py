@@ -61,6 +61,20 @@ def test_a_prompt_gives_the_same_reply_to_the_last_bit_whatever_came_before(
     assert fingerprint(generate(client, PROSE, **ask)) == fingerprint(first)
 
 
+def test_the_number_of_threads_changes_no_bit_of_the_reply(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("FALLBACK_THREADS", threads)
+        with Engine() as other:
+            transport = EngineTransport(other)
+            client = httpx.Client(transport=transport, base_url="http://embedded", timeout=300)
+            seen.append(fingerprint(generate(client, PROSE, logprobs=True, top_logprobs=3)))
+
+    assert seen[0] == seen[1]
+
+
 def test_of_a_prompt_that_grows_only_the_new_part_is_evaluated(client: httpx.Client) -> None:
     generate(client, "unrelated " * 20)
     first = generate(client, PROSE)
