@@ -159,8 +159,6 @@ class Drive:
             self._actions.send(outcome)
         except StopIteration as stop:
             self.ended = stop.value
-        except TypeError:  # not even started
-            self._actions.close()
 
 
 class SessionBase:

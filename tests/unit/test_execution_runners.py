@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any
 
 import pytest
@@ -254,3 +255,23 @@ def test_a_tool_without_a_handler_is_the_developer_s_mistake() -> None:
     work = Job(call=ToolCall(id="c", name="x", arguments={}), tool=tool)
     with pytest.raises(ConfigurationError, match="no handler"):
         execute(work, {}, LIMITS, Wake())
+
+
+@RUNNERS
+def test_arguments_that_do_not_fit_the_function_can_be_mended(run: Run) -> None:
+    def weekday(day: date) -> int:
+        """Day of the week."""
+        return day.weekday()
+
+    result = run(job(weekday, day="2025-02-30"))
+    assert result.status == "retry"
+    assert "day" in result.content
+
+
+def test_tools_that_do_not_say_what_they_take_are_run_all_the_same() -> None:
+    described = {"name": "largest", "description": "L.", "parameters": {"type": "object"}}
+    tool = Tool.from_dict(described, handler=dict)
+    check_context(tool, {})
+    work = Job(call=ToolCall(id="c", name="largest", arguments={}), tool=tool)
+    assert blocking(work).content == "{}"
+    check_context(Tool.from_dict(described), {})

@@ -11,7 +11,16 @@ from fallback.errors import (
     BackendStatusError,
     CapabilityError,
 )
-from fallback.loop import Generation, Interrupted
+from fallback.loop import (
+    Describe,
+    Described,
+    Executed,
+    Generate,
+    Generation,
+    Interrupted,
+    Reply,
+    TurnFlow,
+)
 from fallback.messages import Message, Usage
 
 # The plain course of things
@@ -148,6 +157,61 @@ def test_a_model_that_writes_no_text_is_not_asked() -> None:
     assert turn.stop_reason == "failed"
     assert driver.ended is not None
     assert isinstance(driver.ended.error, CapabilityError)
+
+
+def test_a_server_that_cannot_be_asked_ends_the_turn() -> None:
+    error = BackendConnectionError("nobody answers")
+    flow = TurnFlow(Driver(mode="auto").plan, (), QUESTION).run()
+    assert isinstance(next(flow), Describe)
+    with pytest.raises(StopIteration) as stop:
+        flow.send(Described(error=error))
+    assert stop.value.value.error is error
+
+
+def test_a_turn_can_be_interrupted_before_the_first_reply() -> None:
+    flow = TurnFlow(Driver(mode="auto").plan, (), QUESTION).run()
+    next(flow)
+    with pytest.raises(StopIteration) as stop:
+        flow.send(Interrupted())
+    assert stop.value.value.turn.stop_reason == "cancelled"
+
+
+def test_an_outcome_of_the_wrong_kind_is_the_driver_s_mistake() -> None:
+    flow = TurnFlow(Driver().plan, (), QUESTION).run()
+    next(flow)
+    with pytest.raises(TypeError, match="Generate was answered with Executed"):
+        flow.send(Executed(results=()))
+    flow = TurnFlow(Driver().plan, (), QUESTION).run()
+    action = next(flow)
+    assert isinstance(action, Generate)
+    reply = Reply(action)
+    reply.feed(Chunk(text=OSLO, done=True))
+    flow.send(reply.close()[1])
+    with pytest.raises(TypeError, match="Execute was answered with Generation"):
+        flow.send(Generation())
+
+
+def test_what_had_come_before_a_failure_is_on_record() -> None:
+    flow = TurnFlow(Driver().plan, (), QUESTION).run()
+    action = next(flow)
+    assert isinstance(action, Generate)
+    reply = Reply(action)
+    reply.feed(Chunk(text="It is "))
+    with pytest.raises(StopIteration) as stop:
+        flow.send(reply.close(error=BackendProtocolError("broken off"))[1])
+    assert stop.value.value.turn.steps[0].raw == "It is "
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BackendStatusError("busy", status=503),
+        CapabilityError("no images", status=400, missing="vision"),
+        BackendConnectionError("gone"),
+    ],
+)
+def test_other_failures_are_not_tried_again(error: BackendError) -> None:
+    assert Driver(mode="auto").play(error).stop_reason == "failed"
 
 
 # Native mode and the way out of it

@@ -223,3 +223,15 @@ def test_a_later_system_message_stays_where_it_stands(dialect: Dialect) -> None:
     )
     assert "Be brief." not in shown[0].content
     assert shown[3].content == "Be brief.\n\nWhy?"
+
+
+@DIALECTS
+def test_a_result_that_came_without_its_call_is_still_a_result(dialect: Dialect) -> None:
+    shown = prompt_messages([Message(role="tool", content="4 °C")], TOOLS, dialect)
+    assert shown[1].content.startswith("```tool_result _ _\n4 °C\n```")
+
+
+@DIALECTS
+def test_an_empty_conversation_is_the_system_prompt_alone(dialect: Dialect) -> None:
+    assert [m.role for m in prompt_messages([], TOOLS, dialect)] == ["system"]
+    assert prompt_messages([], Catalogue(), dialect) == ()

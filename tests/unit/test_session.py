@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
 
 from fallback import AsyncSession, Session
-from fallback.backend import Chunk, GenerationRequest
 from fallback.catalogue import Catalogue
+from fallback.dialects.record import PROMPTED
 from fallback.errors import (
     BackendConnectionError,
     CapabilityError,
@@ -159,132 +158,6 @@ def test_images_go_with_the_question() -> None:
     assert backend.requests[0].messages[-1].images == ("aW1n",)
 
 
-# Broken off
-
-
-def test_the_record_of_a_failed_turn_is_there() -> None:
-    backend = ScriptedBackend([OSLO, BackendConnectionError("gone")])
-    session = Session("m", [get_weather], backend=backend)
-    with pytest.raises(BackendConnectionError):
-        session.run("Weather?")
-    assert session.turn is not None
-    assert session.turn.stop_reason == "failed"
-    assert session.turn.tools_used == ("get_weather",)
-    assert [m.role for m in session.messages] == ["user", "assistant", "tool"]
-
-
-class Stubborn:
-    """A backend that says one thing and then does what it is told to do."""
-
-    def __init__(self, then: Callable[[], object]) -> None:
-        self.then, self.closed = then, False
-
-    def describe(self, model: str) -> Any:
-        return ScriptedBackend([]).describe(model)
-
-    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
-        try:
-            yield Chunk(text="It is ")
-            self.then()
-            yield Chunk(text="sunny.")
-            yield Chunk(done=True)
-        finally:
-            self.closed = True
-
-
-def test_ctrl_c_closes_the_stream_and_leaves_a_record() -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    backend = Stubborn(interrupt)
-    session = Session("m", backend=backend)
-    with pytest.raises(KeyboardInterrupt):
-        session.run("Weather?")
-    assert backend.closed
-    assert session.turn is not None
-    assert session.turn.stop_reason == "cancelled"
-    assert session.turn.steps[0].raw == "It is "
-    assert session.messages == ()
-
-
-def test_a_turn_is_cancelled_from_another_thread() -> None:
-    session: Session
-
-    def elsewhere() -> None:
-        thread = threading.Thread(target=session.cancel)
-        thread.start()
-        thread.join()
-
-    backend = Stubborn(elsewhere)
-    session = Session("m", backend=backend)
-    turn = session.run("Weather?")
-    assert backend.closed
-    assert (turn.stop_reason, turn.answer) == ("cancelled", "It is sunny.")
-    session.cancel()  # with no turn under way this does nothing
-
-
-def test_a_cancelled_tool_ends_the_turn() -> None:
-    released = threading.Event()
-
-    def wait() -> str:
-        """Wait."""
-        session.cancel()
-        released.wait(20)
-        return "late"
-
-    call = '```tool_call\n{"name": "wait", "arguments": {}}\n```'
-    session = Session("m", [wait], backend=ScriptedBackend([call]))
-    turn = session.run("Wait.")
-    released.set()
-    assert turn.stop_reason == "cancelled"
-    assert turn.steps[0].results[0].status == "error"
-
-
-def test_leaving_the_stream_cancels_the_turn() -> None:
-    session = Session("m", [get_weather], backend=ScriptedBackend([OSLO, "Fine."], chunk_size=2))
-    events = session.stream("Weather?")
-    next(events)
-    next(events)
-    events.close()
-    assert session.turn is not None
-    assert session.turn.stop_reason == "cancelled"
-    assert session.run("Again?").answer == "Fine."
-
-
-def test_a_cancelled_task_leaves_a_record() -> None:
-    async def run() -> AsyncSession:
-        started = asyncio.Event()
-
-        async def wait() -> None:
-            """Wait."""
-            started.set()
-            await asyncio.sleep(3600)
-
-        call = '```tool_call\n{"name": "wait", "arguments": {}}\n```'
-        session = AsyncSession("m", [wait], backend=ScriptedBackend([call]))
-        task = asyncio.create_task(session.run("Wait."))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return session
-
-    session = asyncio.run(run())
-    assert session.turn is not None
-    assert session.turn.stop_reason == "cancelled"
-    assert session.turn.steps[0].calls[0].name == "wait"
-
-
-def test_a_session_is_not_used_twice_at_once() -> None:
-    session = Session("m", backend=ScriptedBackend(["One.", "Two."]))
-    events = session.stream("First?")
-    next(events)
-    with pytest.raises(UsageError, match="in the middle of a turn"):
-        session.run("Second?")
-    assert [event for event in events if isinstance(event, TurnEnded)]
-    assert session.run("Second?").answer == "Two."
-
-
 # Settings
 
 
@@ -341,3 +214,52 @@ def test_the_callers_settings_are_not_kept_by_reference() -> None:
     options["temperature"] = 2
     session.run("Hello.")
     assert backend.requests[0].options == {"temperature": 0}
+
+
+# The session's own backend
+
+
+class Owned(ScriptedBackend):
+    """Remembers that it was closed."""
+
+    closed = 0
+
+    def describe(self, model: str) -> Any:
+        raise BackendConnectionError("nobody answers")
+
+    def close(self) -> None:
+        self.closed += 1
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def test_a_session_opens_and_closes_its_own_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    owned, asked = Owned([]), []
+    monkeypatch.setattr(
+        "fallback.hosts.connect", lambda host, **more: asked.append((host, more)) or owned
+    )
+    with (
+        pytest.raises(BackendConnectionError),
+        Session("m", host="h", endpoint="chat") as session,
+    ):
+        session.run("Hello.")
+    assert owned.closed == 1
+    assert asked == [("h", {"endpoint": "chat", "limits": session._plan.limits})]
+    assert session.backend is owned
+    assert session.turn is not None
+    assert session.turn.stop_reason == "failed"
+
+    async def run() -> None:
+        async with AsyncSession("m", host="h") as twin:
+            await twin.run("Hello.")
+
+    with pytest.raises(BackendConnectionError):
+        asyncio.run(run())
+    assert owned.closed == 2
+
+
+def test_a_dialect_can_be_given_as_its_record() -> None:
+    backend = ScriptedBackend(["Hi."])
+    Session("m", [get_weather], backend=backend, dialect=PROMPTED["pythonic"]).run("Hello.")
+    assert "```tool_code" in backend.requests[0].messages[0].content
