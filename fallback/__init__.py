@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     from fallback.parsing import parse as parse
     from fallback.session import AsyncSession as AsyncSession
     from fallback.session import Session as Session
+    from fallback.tools import Injected as Injected
+    from fallback.tools import Risk as Risk
     from fallback.tools import Tool as Tool
     from fallback.tools import tool as tool
 
 _HOME = {
     "AsyncSession": "fallback.session",
     "Catalogue": "fallback.catalogue",
+    "Injected": "fallback.tools",
     "Limits": "fallback.limits",
     "Parser": "fallback.parsing",
     "Problem": "fallback.messages",
     "Reading": "fallback.messages",
+    "Risk": "fallback.tools",
     "Session": "fallback.session",
     "Tool": "fallback.tools",
     "ToolCall": "fallback.messages",
@@ -43,10 +47,12 @@ _HOME = {
 __all__ = [
     "AsyncSession",
     "Catalogue",
+    "Injected",
     "Limits",
     "Parser",
     "Problem",
     "Reading",
+    "Risk",
     "Session",
     "Tool",
     "ToolCall",

@@ -273,19 +273,12 @@ def _bind(
 
 def _with_nulls(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
     """Raw text has no other way to say ``null`` where the schema allows it beside a string."""
-    properties = tool.parameters.get("properties") or {}
-    return {
-        name: None if value in ("null", "None") and _allows_null(properties.get(name)) else value
+    nulls = [
+        name
         for name, value in arguments.items()
-    }
-
-
-def _allows_null(schema: Any) -> bool:
-    return (
-        isinstance(schema, Mapping)
-        and schema.get("type") != "null"
-        and not violations({"type": "object", "properties": {"value": schema}}, {"value": None})
-    )
+        if value in ("null", "None") and tool.compiled.argument_accepts(name, None)
+    ]
+    return arguments | dict.fromkeys(nulls)
 
 
 def _without_nulls(

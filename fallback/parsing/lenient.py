@@ -28,47 +28,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from fallback.parsing.strict import DuplicateKeyError, decode_at
+from fallback.parsing.strings import EvaluatedStringError, json_string
+from fallback.parsing.tokens import Token, tokens_of
 
-_TOKEN = re.compile(
-    r"""
-    (?P<ws>[\s\u00a0\ufeff]+|\\(?=\n))
-  | (?P<str>(?:[rRbBuUfF]{1,2}(?=["']))?
-      (?: \"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"{3}
-        | '{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}
-        | "[^"\\]*(?:\\.[^"\\]*)*"
-        | '[^'\\]*(?:\\.[^'\\]*)*'
-        | “[^”]*” ))
-  | (?P<num>[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
-  | (?P<name>[^\W\d]\w*(?:[.\-]\w+|\\_\w*)*)
-  | (?P<comment>/\*.*?\*/|//[^\n]*|\#[^\n]*)
-  | (?P<splat>\*\*)
-  | (?P<punct>[{}\[\](),:=])
-  | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-# Escapes that JSON and Python read alike, and no raw control character: the string can stay as it
-# is.
-_PLAIN = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
-_ESCAPE = re.compile(
-    r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{1,3}|\n|.|$)", re.DOTALL
-)
-_JSON_ESCAPES = {
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    '"': '"',
-    "\\": "\\",
-    "/": "/",
-}
-_PYTHON_ESCAPES = {**_JSON_ESCAPES, "a": "\a", "v": "\v", "\n": ""}
-del _PYTHON_ESCAPES["/"]
 _LITERALS = {
     "true": "true", "false": "false", "null": "null",
     "True": "true", "False": "false", "None": "null",
@@ -106,14 +72,6 @@ class MalformedError(ValueError):
         super().__init__(message)
         self.key, self.offset = key, offset
         self.expression, self.truncated = expression, truncated
-
-
-class Token(NamedTuple):
-    """A coarse token: its kind (a group of the expression above, or the punctuation itself)."""
-
-    kind: str
-    text: str
-    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,24 +132,9 @@ class _Writer:
         self.key = ""
         self.open: list[str] = []  # closers that are awaited, innermost last
         self.at = 0
-        self.tokens = self._lex(text, start, end)
-
-    def _lex(self, text: str, start: int, end: int) -> list[Token]:
-        tokens = []
-        for match in _TOKEN.finditer(text, start, end):
-            kind = match.lastgroup or ""
-            if kind == "ws":
-                continue
-            if kind == "comment":
-                self.repairs["comments"] = None
-                continue
-            piece = match.group()
-            if kind == "other" and piece in "\"'“":
-                tokens.append(Token("open", piece, match.start()))
-                break
-            tokens.append(Token(piece if kind == "punct" else kind, piece, match.start()))
-        tokens.append(Token("end", "", end))
-        return tokens
+        self.tokens, comments = tokens_of(text, start, end)
+        if comments:
+            self._repair("comments")
 
     # -- helpers
 
@@ -441,79 +384,11 @@ class _Writer:
         self.at = last
         return True
 
-    # -- strings
-
     def _string(self, text: str) -> None:
+        try:
+            written, repairs = json_string(text, python=self.python)
+        except EvaluatedStringError as error:
+            raise self._fail(str(error), expression=True) from None
+        self.out.append(written)
+        self.repairs.update(dict.fromkeys(repairs))
         self.at += 1
-        if text[0] == '"' and not text.startswith('""') and _PLAIN.fullmatch(text):
-            self.out.append(text)
-            return
-        if text == '""':
-            self.out.append(text)
-            return
-        if text[0] == "“":
-            self._repair("smart_quotes")
-            self.out.append(json.dumps(text[1:-1], ensure_ascii=False))
-            return
-        prefix = text[: min(i for i in (text.find('"'), text.find("'")) if i >= 0)].lower()
-        quoted = text[len(prefix) :]
-        size = 3 if len(quoted) >= 6 and quoted[:3] in ('"""', "'''") else 1
-        body = quoted[size:-size]
-        if "b" in prefix or ("f" in prefix and ("{" in body or "}" in body)):
-            self.at -= 1
-            raise self._fail("a string that would have to be evaluated", expression=True)
-        python = self.python or quoted[0] == "'" or size == 3 or bool(prefix)
-        if python and not self.python:
-            self._repair("python_literals")
-        elif not python and any(c < " " for c in body):
-            self._repair("control_characters")
-        written = _quote(body) if "r" in prefix else self._unescape(body, python=python)
-        self.out.append(f'"{written}"')
-
-    def _unescape(self, body: str, *, python: bool) -> str:
-        """The body as the inside of a JSON string; one wrong escape makes all its letters
-        literal."""
-        table = _PYTHON_ESCAPES if python else _JSON_ESCAPES
-        pieces, last, literal = [], 0, False
-        escapes = list(_ESCAPE.finditer(body))
-        if not python and any(match.group() == "\\'" for match in escapes):
-            self._repair("escaped_apostrophes")
-        for match in escapes:
-            if _escaped(match.group()[1:], table, python=python) is None:
-                literal = True
-                self._repair("lone_backslashes")
-                break
-        for match in escapes:
-            pieces.append(_quote(body[last : match.start()]))
-            last = match.end()
-            escape = match.group()[1:]
-            if literal and escape[:1] not in ('"', "'", "\\"):
-                pieces.append(_quote(match.group()))
-            else:
-                pieces.append(_escaped(escape, table, python=python) or "")
-        pieces.append(_quote(body[last:]))
-        return "".join(pieces)
-
-
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _escaped(escape: str, table: dict[str, str], *, python: bool) -> str | None:
-    r"""The JSON form of an escape, without its backslash; ``None`` if there is no such escape.
-
-    ``\uXXXX`` stays as it is, so that the decoder joins the two halves of a surrogate pair. ``\'``
-    is read everywhere: it is wrong in JSON, but it can mean one thing only.
-    """
-    if escape == "'":
-        return "'"
-    if escape in table:
-        return _quote(table[escape])
-    if escape[:1] == "u" and len(escape) == 5:
-        return "\\" + escape
-    if not python or len(escape) < 1:
-        return None
-    if escape[0] in "xU" and len(escape) > 1:
-        code = int(escape[1:], 16)
-        return _quote(chr(code)) if code <= 0x10FFFF else None
-    return _quote(chr(int(escape, 8))) if escape.isdigit() else None
