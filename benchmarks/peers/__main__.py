@@ -64,6 +64,8 @@ def measured(peer: Peer, sets: dict[str, list[Case]], cache: Path) -> tuple[Row,
     groups: dict[str, list[Outcome]] = defaultdict(list)
     try:
         for name, cases in sets.items():
+            if peer.only and name not in peer.only:
+                continue
             answers = readings(peer, (case.request() for case in cases), cache)
             for case in cases:
                 outcome = judged(case, answers.get(case.id))
@@ -73,7 +75,9 @@ def measured(peer: Peer, sets: dict[str, list[Case]], cache: Path) -> tuple[Row,
     except Unavailable as reason:
         return Row(peer=peer, scores={}, groups={}, unavailable=str(reason)), {}
     scores = {
-        name: scored(outcomes[name, case.id] for case in cases) for name, cases in sets.items()
+        name: scored(outcomes[name, case.id] for case in cases)
+        for name, cases in sets.items()
+        if not peer.only or name in peer.only
     }
     return Row(peer=peer, scores=scores, groups={g: scored(o) for g, o in groups.items()}), outcomes
 

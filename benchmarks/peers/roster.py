@@ -28,6 +28,7 @@ class Peer:
         environment: where it lives; ``None`` is the interpreter that runs this.
         setting: what was chosen where the peer leaves a choice.
         arguments: for the adapter.
+        only: the sets it is run on, if not on all.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Peer:
     environment: Environment | None
     setting: str
     arguments: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -87,6 +89,7 @@ PEERS: tuple[Peer, ...] = (
         environment=_SGLANG,
         setting="from `llm-router-utils`; told which format and reasoning parser each reply needs",
         arguments=("format",),
+        only=("canitoolcall",),
     ),
     Peer(
         name="SGLang, any detector",

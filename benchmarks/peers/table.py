@@ -96,7 +96,10 @@ def _main_table(rows: Sequence[Row], sets: Sequence[str]) -> str:
     for row in rows:
         cells = []
         for name in sets:
-            score = row.scores[name]
+            score = row.scores.get(name)
+            if score is None:
+                cells.append("-")
+                continue
             cells.append(f"{score.right} / {score.missed} / {score.wrong} / {score.false}")
         body.append([_name(row), *cells])
     return _table(head, body)
@@ -108,7 +111,9 @@ def _group_table(rows: Sequence[Row]) -> str:
     for group in groups:
         score = rows[0].groups[group]
         head.append(f"{group} ({_of(score)})")
-    body = [[_name(row), *(_cell(row.groups[group]) for group in groups)] for row in rows]
+    body = [
+        [_name(row), *(_cell(row.groups[group]) for group in groups)] for row in rows if row.groups
+    ]
     return _table(head, body)
 
 

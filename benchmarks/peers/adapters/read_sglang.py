@@ -32,7 +32,7 @@ _PARSERS: dict[str, tuple[str, str | None]] = {
     "glm45-newline": ("glm45", "glm45"),
     "glm47-compact": ("glm47", "glm45"),
     "glm53-compact": ("glm47", "glm45"),
-    "gpt-oss": ("gpt-oss", "gpt-oss"),
+    "gpt-oss": ("gpt-oss", None),
     "kimi-k2-thinking": ("kimi_k2", "kimi_k2"),
     "kimi-k2-instruct": ("kimi_k2", None),
     "kimi-k3-xtml": ("kimi_k3", "kimi_k3"),
@@ -45,9 +45,9 @@ _PARSERS: dict[str, tuple[str, str | None]] = {
     "v11": ("mistral", None),
     "v3": ("mistral", None),
     "devstral-2507": ("mistral", None),
-    "qwen3-hybrid": ("qwen25", "qwen3"),
-    "qwen3-thinking-2507": ("qwen25", "qwen3"),
-    "qwen3-instruct-2507": ("qwen25", None),
+    "qwen3-hybrid": ("hermes", "qwen3"),
+    "qwen3-thinking-2507": ("hermes", "qwen3"),
+    "qwen3-instruct-2507": ("hermes", None),
     "qwen3.5": ("qwen3_coder", "qwen3"),
     "qwen3.6": ("qwen3_coder", "qwen3"),
     "qwen3.8": ("qwen3_coder", "qwen3"),
@@ -64,6 +64,12 @@ def without_reasoning(reply: Reply, parser: str | None) -> str:
     return splitter.parse_non_stream(reply["text"])[1] or ""
 
 
+def with_stop_token(text: str, reply: Reply) -> str:
+    """SGLang keeps Harmony's stop token in the text, and its detector wants to see it."""
+    ended = reply.get("finish_reason") != "length" and "<|channel|>commentary" in text
+    return f"{text}<|call|>" if ended and not text.endswith("<|call|>") else text
+
+
 def detected(text: str, tools: list[Tool], detector: str) -> list[tuple[str, str]]:
     calls = FunctionCallParser(tools, detector).parse_non_stream(text)[1]
     return [(call.name, call.parameters) for call in calls]
@@ -74,7 +80,10 @@ def by_format(reply: Reply) -> Calls:
         raise LookupError("no detector is named for this reply")
     detector, reasoning = _PARSERS[reply["format"]]
     tools = [Tool(**tool) for tool in reply["tools"]]
-    return detected(without_reasoning(reply, reasoning), tools, detector)
+    text = without_reasoning(reply, reasoning)
+    if detector == "gpt-oss":
+        text = with_stop_token(text, reply)
+    return detected(text, tools, detector)
 
 
 def by_any(reply: Reply) -> Calls:
@@ -83,7 +92,8 @@ def by_any(reply: Reply) -> Calls:
     text = without_reasoning(reply, "qwen3")
     for detector in FunctionCallParser.ToolCallParserEnum:
         try:
-            calls = detected(text, tools, detector)
+            harmony = detector == "gpt-oss"
+            calls = detected(with_stop_token(text, reply) if harmony else text, tools, detector)
         except Exception as error:  # noqa: BLE001 - one of forty detectors; the others still try
             print(detector, error, file=sys.stderr)
             continue
