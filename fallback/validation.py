@@ -59,10 +59,11 @@ def validate(
         arguments = _arguments(raw, tool, repairs)
         if raw.textual:
             arguments = _with_nulls(arguments, tool)
+        arguments, notes, faults = _checked(arguments, tool)
+        # Not before: a list or an object that was written as text looks like one.
         _refuse_placeholders(arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
-    arguments, notes, faults = _checked(arguments, tool)
     if faults and None in arguments.values():
         arguments, dropped = _without_nulls(arguments, tool, {fault.path for fault in faults})
         notes += dropped

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from fallback import Catalogue, Parser, Reading
+from fallback import Catalogue, Parser, Reading, parse
 
 CATALOGUE = Catalogue(
     [
@@ -67,3 +69,16 @@ def test_an_open_string_does_not_carry_a_quoted_call_out_of_its_fence() -> None:
     for reading in (read(text), read(*text)):
         assert reading.calls == ()
         assert reading.text == text
+
+
+def test_a_list_that_is_written_between_tags_is_no_placeholder() -> None:
+    tags = {"type": "array", "items": {"type": "string"}}
+    catalogue = Catalogue(
+        [{"name": "f", "parameters": {"type": "object", "properties": {"tags": tags}}}]
+    )
+    for value in ([""], ["tags"], ["name"]):
+        text = f"<function=f>\n<parameter=tags>\n{json.dumps(value)}\n</parameter>\n</function>"
+        (call,) = parse(text, catalogue).calls
+        assert call.arguments == {"tags": value}
+    placeholder = "<function=f>\n<parameter=tags>\n[your tags]\n</parameter>\n</function>"
+    assert parse(placeholder, catalogue).calls == ()
