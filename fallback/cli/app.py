@@ -174,6 +174,44 @@ def parse(
 
 
 @app.command()
+def fuzz(
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="MODULE:FUNCTION",
+            help="A function of (text, tools) that returns calls. Default: our own parser.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.0, help="How long; a law broken ends it at once.")
+    ] = 30.0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="The same seed draws the same replies.")
+    ] = None,
+    dialect: Annotated[
+        list[str] | None,
+        typer.Option("--dialect", help="Only calls written in this dialect; may be repeated."),
+    ] = None,
+    law: Annotated[
+        list[str] | None, typer.Option("--law", help="Only this law; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Try to break a parser of tool calls; shows the smallest reply that breaks a law."""
+    from fallback.cli import fuzz as command
+
+    return command.fuzz(
+        target=target,
+        seconds=seconds,
+        seed=seed,
+        dialects=dialect or (),
+        laws=law or (),
+        as_json=as_json,
+    )
+
+
+@app.command()
 def doctor(host: Host = None, as_json: AsJson = False) -> int:
     """Say what is installed and which models answer, and for each problem what to do about it."""
     from fallback.cli.doctor import show

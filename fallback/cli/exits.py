@@ -41,7 +41,9 @@ class ExitCode(IntEnum):
 
 MEANING: dict[ExitCode, str] = {
     ExitCode.OK: "done",
-    ExitCode.NOT_ANSWERED: "the turn ended without an answer (step limit, deadline, ...)",
+    ExitCode.NOT_ANSWERED: (
+        "the turn ended without an answer (step limit, deadline, ...), or fuzzing broke a law"
+    ),
     ExitCode.USAGE: "the command line or a setting is wrong",
     ExitCode.FILE: "a file of tools, a batch or a reply cannot be read",
     ExitCode.UNREACHABLE: "no model server answers, and no embedded engine is installed",

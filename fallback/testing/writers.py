@@ -169,7 +169,7 @@ def gemma4(calls: Calls) -> str:
 def react(calls: Calls) -> str:
     """Labelled lines, for any model that was shown them; they hold one call."""
     (call,) = calls
-    return f"Thought: I need it.\nAction: {call.name}\nAction Input: {_json(call.arguments)}"
+    return f"Action: {call.name}\nAction Input: {_json(call.arguments)}"
 
 
 def command_r(calls: Calls) -> str:
