@@ -159,8 +159,16 @@ def read_raw(raw: Mapping[str, Any], case: Mapping[str, Any]) -> RawReading:
     return RawReading(raw=raw, case=case, calls=calls, problems=problems)
 
 
-# The leaderboard's names of types (its type_mappings.py); "any" has no type.
-_TYPES = {"dict": "object", "float": "number", "tuple": "array", "double": "number"}
+# The leaderboard's names of types and what it makes of them itself (GORILLA_TO_OPENAPI).
+_TYPES = {
+    "any": "string",
+    "bool": "boolean",
+    "dict": "object",
+    "double": "number",
+    "float": "number",
+    "list": "array",
+    "tuple": "array",
+}
 
 
 def json_schema(schema: Any) -> Any:
@@ -171,9 +179,7 @@ def json_schema(schema: Any) -> Any:
         return schema
     made = {key: json_schema(value) for key, value in schema.items()}
     kind = made.get("type")
-    if kind == "any":
-        del made["type"]
-    elif isinstance(kind, str):
+    if isinstance(kind, str):
         made["type"] = _TYPES.get(kind, kind)
     return made
 

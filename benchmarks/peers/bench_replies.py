@@ -39,6 +39,9 @@ WRITE = {
 TOOLS = (WEATHER, WRITE)
 
 Call = dict[str, Any]
+Writer = Callable[..., str]
+"""Writes one call or more in a format."""
+
 OSLO: Call = {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
 ROME: Call = {"name": "get_weather", "arguments": {"city": "Rome", "days": 1}}
 NOTES: Call = {
@@ -66,16 +69,25 @@ def _parameters(call: Call) -> str:
     return f"<tool_call>\n<function={call['name']}>\n{inner}</function>\n</tool_call>"
 
 
-FORMATS: dict[str, Callable[[Call], str]] = {
-    "hermes": lambda call: f"<tool_call>\n{_json(call)}\n</tool_call>",
-    "tool_call fence": lambda call: f"```tool_call\n{_json(call)}\n```",
-    "json fence": lambda call: f"```json\n{_json(call)}\n```",
-    "bare json": _json,
-    "python": _python,
-    "qwen xml": _parameters,
-    "mistral": lambda call: f"[TOOL_CALLS][{_json(call)}]",
-    "llama tag": lambda call: (
-        f"<function={call['name']}>{json.dumps(call['arguments'])}</function>"
+def _mistral(*calls: Call) -> str:
+    return f"[TOOL_CALLS] {json.dumps(list(calls))}"
+
+
+def _each(write: Callable[[Call], str]) -> Writer:
+    """Several calls in a format where each stands for itself."""
+    return lambda *calls: "\n".join(map(write, calls))
+
+
+FORMATS: dict[str, Writer] = {
+    "hermes": _each(lambda call: f"<tool_call>\n{_json(call)}\n</tool_call>"),
+    "tool_call fence": _each(lambda call: f"```tool_call\n{_json(call)}\n```"),
+    "json fence": _each(lambda call: f"```json\n{_json(call)}\n```"),
+    "bare json": _each(_json),
+    "python": _each(_python),
+    "qwen xml": _each(_parameters),
+    "mistral": _mistral,
+    "llama tag": _each(
+        lambda call: f"<function={call['name']}>{json.dumps(call['arguments'])}</function>"
     ),
 }
 
@@ -98,11 +110,11 @@ def bench_replies() -> list[Case]:
     ]
 
 
-def _situations(write: Callable[[Call], str]) -> Iterator[tuple[str, str, list[Call]]]:
+def _situations(write: Writer) -> Iterator[tuple[str, str, list[Call]]]:
     oslo, rome = write(OSLO), write(ROME)
     yield "meant", oslo, [OSLO]
     yield "meant", f"I will look that up for you.\n\n{oslo}", [OSLO]
-    yield "meant", f"{oslo}\n{rome}", [OSLO, ROME]
+    yield "meant", write(OSLO, ROME), [OSLO, ROME]
     yield "meant", write(NOTES), [NOTES]
     yield (
         "quoted",

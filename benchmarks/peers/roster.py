@@ -76,7 +76,15 @@ _SGLANG = Environment(
         "transformers==5.19.0",
     ),
 )
-_QWEN = _pypi("qwen-agent", "0.0.34", "numpy==2.4.6", "soundfile==0.14.0", "tqdm==4.70.1")
+_QWEN = _pypi(
+    "qwen-agent",
+    "0.0.34",
+    # What its modules import and it does not declare.
+    "numpy==2.4.6",
+    "python-dateutil==4.0.0",
+    "soundfile==0.14.0",
+    "tqdm==4.70.1",
+)
 
 OURS = Peer(
     name="fallback", adapter="read_fallback.py", environment=None, setting="`parse()`, defaults"

@@ -43,6 +43,14 @@ reasoning, and BFCL's decoder reads what one benchmark asks for. The conformance
 bench replies are ours and follow our reading rules, where a call in a quotation or a thought is
 not run; the canitoolcall fixtures are not ours."""
 
+_KINDS = """\
+## The bench replies by kind
+
+How many replies that hold calls were read right, and out of how many of the others a call came.
+Of the forged ones, half hold a call before the result that the model made up, and one after it.
+
+"""
+
 _REPEAT = """\
 ## Repeat it
 
@@ -81,8 +89,7 @@ def document(rows: Sequence[Row], *, date: str, machine: str) -> str:
     parts = [
         _INTRODUCTION.format(sets=sets),
         _main_table(shown, list(totals)),
-        "## The bench replies by kind\n\nRight readings of the calls that were meant, and false or"
-        " wrong ones of the others.\n\n" + _group_table(shown),
+        _KINDS + _group_table(shown),
         _REMARKS,
         "## Versions and settings\n\n" + _versions(rows),
         _REPEAT.format(command=COMMAND, date=date, machine=machine),

@@ -147,7 +147,7 @@ def test_the_leaderboards_types_become_those_of_json_schema() -> None:
         "properties": {
             "type": {"type": "number"},
             "pair": {"type": "array", "items": {"type": "integer"}},
-            "value": {"description": "anything"},
+            "value": {"type": "string", "description": "anything"},
         },
     }
 

@@ -2,8 +2,8 @@
 
 A detector reads one format and has to be named. With ``format`` it is the one for the model's
 format, after the reasoning parser of that model, as the server would be started; a reply without a
-known format is not read. With ``any`` every detector is tried and the first that finds a call of a
-declared tool is taken, after ``<think>`` is split off.
+known format is not read. With ``any`` every detector is tried, the usual ones first, and the first
+that finds calls of declared tools is taken, after ``<think>`` is split off.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def by_any(reply: Reply) -> Calls:
     tools = [Tool(**tool) for tool in reply["tools"]]
     declared = {function["name"] for function in functions(reply)}
     text = without_reasoning(reply, "qwen3")
-    for detector in FunctionCallParser.ToolCallParserEnum:
+    usual = [detector for detector, _ in _PARSERS.values()]
+    for detector in dict.fromkeys([*usual, *FunctionCallParser.ToolCallParserEnum]):
         try:
             harmony = detector == "gpt-oss"
             calls = detected(with_stop_token(text, reply) if harmony else text, tools, detector)
