@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal
 
 from hypothesis import strategies as st
@@ -34,6 +35,14 @@ TRICKY = (
 )  # fmt: skip
 """Pieces on which a reader may trip: ends of fences, tags and strings, protocol words."""
 
+SPOILERS = (
+    '{"name": "now", "arguments": {}}</tool_call>', '"}}</tool_call>', '"}}]</s>', "'}\n```\n",
+    '```json\n{"name": "now", "arguments": {}}\n```', "[now()]", '")]\n```', "}<|call|>",
+    "<tool_call>\n<function=now>\n</function>\n</tool_call>", '{"a": 1}\n```<｜tool▁call▁end｜>',
+    "<think>now()</think>", "Observation: {}\nAction: now\nAction Input: {}",
+)  # fmt: skip
+"""Strings that end a call too early for whoever looks for its end instead of reading it."""
+
 WORDS = (
     "get_weather", "search", "write_file", "now", "send-mail", "math.add", "list_users", "run",
 )  # fmt: skip
@@ -50,15 +59,19 @@ CHUNKINGS: st.SearchStrategy[tuple[int, ...]] = st.lists(st.integers(0, 4000), m
 )
 """Where a reply is cut; see :meth:`~fallback.testing.laws.Sample.chunks`."""
 
+# The strategies below are made once each: to build one costs more than to draw from it.
+#
 # What a schema may take for the schema's own placeholder, ``<city>`` for ``city``, is refused by
 # design, and so is not what a round trip is about.
 _BRACKETS = str.maketrans("<[{\ud83d", "((((")
 
 
+@cache
 def texts(strings: Strings = "any") -> st.SearchStrategy[str]:
     """Strings that an argument may hold, as far as the dialect can carry them."""
     hostile = st.lists(st.sampled_from(TRICKY) | st.text(max_size=6), max_size=6).map("".join)
-    drawn = hostile | st.sampled_from(["", "Oslo", "12345", "007", "true", "2024-05-01"])
+    plain = st.sampled_from(("", "Oslo", "12345", "007", "true", "2024-05-01"))
+    drawn = hostile | st.sampled_from(SPOILERS) | plain
     # Half of a character has no UTF-8 form, so no argument may hold one.
     drawn = drawn.map(lambda text: text[:1].translate(_BRACKETS) + text[1:].replace("\ud83d", ""))
     if strings == "tagged":
@@ -69,6 +82,7 @@ def texts(strings: Strings = "any") -> st.SearchStrategy[str]:
     return drawn
 
 
+@cache
 def json_values(strings: Strings = "any") -> st.SearchStrategy[Any]:
     """Any JSON value, integers beyond 64 bits included."""
     inner = texts(strings)
@@ -88,6 +102,7 @@ def _floats() -> st.SearchStrategy[float]:
     return st.floats(allow_nan=False, allow_infinity=False)
 
 
+@cache
 def schemas_with_values(strings: Strings = "any") -> st.SearchStrategy[tuple[dict[str, Any], Any]]:
     """A JSON Schema of one parameter, and a value that satisfies it as it stands."""
 
@@ -109,6 +124,7 @@ def schemas_with_values(strings: Strings = "any") -> st.SearchStrategy[tuple[dic
     )
 
 
+@cache
 def names() -> st.SearchStrategy[str]:
     """Names of tools."""
     return st.sampled_from(WORDS) | st.from_regex(r"[a-z]{3,6}_[a-z0-9]{1,6}", fullmatch=True)
