@@ -62,6 +62,7 @@ def validate(
         arguments, notes, faults = _checked(arguments, tool)
         # Not before: a list or an object that was written as text looks like one.
         _refuse_placeholders(arguments, tool)
+        _refuse_variables(raw, arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
     if faults and None in arguments.values():
@@ -274,10 +275,13 @@ def _bind(
 
 def _with_nulls(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
     """Raw text has no other way to say ``null`` where the schema allows it beside a string."""
+    properties = tool.parameters.get("properties") or {}
     nulls = [
         name
         for name, value in arguments.items()
-        if value in ("null", "None") and tool.compiled.argument_accepts(name, None)
+        if value in ("null", "None")
+        and name in properties
+        and tool.compiled.argument_accepts(name, None)
     ]
     return arguments | dict.fromkeys(nulls)
 
@@ -294,6 +298,22 @@ def _without_nulls(
     ]
     kept = {name: value for name, value in arguments.items() if name not in absent}
     return kept, tuple(f"null_left_out $.{name}" for name in absent)
+
+
+def _refuse_variables(raw: RawCall, arguments: Mapping[str, Any], tool: Tool) -> None:
+    """An unquoted word that could be a variable is a value that the schema lists, or none."""
+    for repair in raw.repairs:
+        _, _, name = repair.partition("unquoted_name ")
+        if not name:
+            continue
+        schema = (tool.parameters.get("properties") or {}).get(name)
+        listed = schema.get("enum") if isinstance(schema, Mapping) else None
+        if arguments.get(name) not in (listed or ()):
+            word = arguments.get(name)
+            raise ValueError(
+                f"`{word}` is neither quoted nor a literal at `{name}`; "
+                "only literal values are read, nothing is evaluated"
+            )
 
 
 def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:

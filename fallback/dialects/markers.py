@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel", "turn"]
+MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel", "element", "turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Marker:
         role: ``call`` and ``reasoning`` open something; ``result`` opens a tool result, which only
         an
             application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn
-            token; ``channel`` begins the header of a Harmony message, ``turn`` that of a turn.
+            token; ``channel`` begins the header of a Harmony message, ``element`` a tag of Kimi K3,
+            ``turn`` the header of a turn.
         dialect: the name that calls read behind it carry.
         closers: what ends it, if anything does.
         soft: text that merely contains it, with no call behind it, is not worth a correction.
@@ -116,6 +117,8 @@ MARKERS: tuple[Marker, ...] = (
     *_calls("gigachat", ("<|function_call|>", "")),
     Marker("<|channel|>", "channel", "harmony"),
     Marker("<|start|>", "channel", "harmony"),
+    Marker("<|open|>", "element", "kimi_k3"),
+    Marker("<|close|>", "element", "kimi_k3"),
     *_calls("apertus", ("<|tools_prefix|>", "<|tools_suffix|>")),
     *_calls("narration", ("[Calling tool:", "]"), soft=True),
     Marker("<think>", "reasoning", closers=("</think>",)),
@@ -125,12 +128,21 @@ MARKERS: tuple[Marker, ...] = (
     Marker("<seed:think>", "reasoning", closers=("</seed:think>",)),
     Marker("<|channel>thought", "reasoning", closers=("<channel|>",)),
     *(
-        Marker(text, "result")
-        for text in (
-            "<tool_response>", "<tool_responses>", "<tool_result>", "<tool_results>",
-            "<function_results>", "<function_result>", "<function_response>", "<tool_output>",
-            "[TOOL_RESULTS]", "<|tool_response", "<|start_of_role|>tool_response",
-            "<｜tool▁outputs▁begin｜>", "<|START_TOOL_RESULT|>",
+        Marker(text, "result", closers=(closer,))
+        for text, closer in (
+            ("<tool_response>", "</tool_response>"),
+            ("<tool_responses>", "</tool_responses>"),
+            ("<tool_result>", "</tool_result>"),
+            ("<tool_results>", "</tool_results>"),
+            ("<function_results>", "</function_results>"),
+            ("<function_result>", "</function_result>"),
+            ("<function_response>", "</function_response>"),
+            ("<tool_output>", "</tool_output>"),
+            ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+            ("<|tool_response", "<tool_response|>"),
+            ("<|start_of_role|>tool_response", "<|end_of_text|>"),
+            ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
+            ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
         )
     ),
     *(
@@ -166,7 +178,7 @@ def table() -> dict[str, Marker]:
     for marker in MARKERS:
         rows[marker.text] = marker
     for marker in MARKERS:
-        for closer in marker.closers:
+        for closer in marker.closers if marker.role != "result" else ():
             if closer != "]":
                 rows.setdefault(closer, Marker(closer, "close"))
     return rows

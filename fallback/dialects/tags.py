@@ -56,6 +56,20 @@ XML = TagSpelling(
     closer=re.compile(rf"< ?/ ?{_SPACE}(?:function|invoke) ?>"),
 )
 
+XTML = TagSpelling(
+    dialect="kimi_k3",
+    opener=re.compile(
+        r"""<\|open\|>\s*call\s+tool="(?P<name>[^"<>]{1,160})"[^<>]{0,40}<\|sep\|>"""
+    ),
+    key=re.compile(
+        r"""<\|open\|>\s*argument\s+key="(?P<key>[^"<>]{1,160})"\s*"""
+        r"""(?:type="(?P<type>\w+)")?\s*<\|sep\|>"""
+    ),
+    value_end=re.compile(r"<\|close\|>\s*argument\s*<\|sep\|>"),
+    closer=re.compile(r"<\|close\|>\s*call\s*<\|sep\|>"),
+)
+"""Kimi K3: attributes escape ``&`` and quotes, values are raw, ``type`` says how to read them."""
+
 _KEY = r"(?:longcat_|ifm\|)?arg_key(?::\w+)?"
 _VALUE = r"(?:longcat_|ifm\|)?arg_value(?::\w+)?"
 KEY_VALUE = TagSpelling(

@@ -1,4 +1,4 @@
-"""Harmony, the message format of gpt-oss: headers with a channel and a recipient.
+"""Harmony, the message format of gpt-oss: headers with a channel and a recipient. And Kimi K3's.
 
 ``<|channel|>analysis<|message|>`` opens thinking, ``final`` and ``commentary`` open text, and a
 header with a recipient, ``to=functions.get_weather``, opens a call whose arguments follow as JSON.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fallback.parsing.scanner import Scanner, Steps
 
 _MESSAGE = "<|message|>"
+_SEPARATOR = "<|sep|>"
 _LONGEST_HEADER = 300
 _RECIPIENT = re.compile(r"\bto=\s*([\w.\-]+)")
 _ADDRESSED = re.compile(r"\s*(?:assistant\s*)?to=([\w.\-]+)\s*")
@@ -57,6 +58,28 @@ class Channels:
             yield from scanner.passages.reasoning(_CLOSERS, keep="<|start|>")
         elif channel and channel.group(1) == "final":
             yield from scanner.passages.answer(_CLOSERS)
+
+    def element(self, hit: int, behind: int, *, opens: bool) -> Steps:
+        """One tag of Kimi K3, up to its ``<|sep|>``: thinking, a call, or a frame around either."""
+        cursor, source = self.scanner.cursor, self.source
+        while (end := source.buf.find(_SEPARATOR, behind, hit + _LONGEST_HEADER)) < 0:
+            if source.final or len(source.buf) - hit >= _LONGEST_HEADER:
+                cursor.look = behind
+                return
+            yield AnyOf(">")
+        word = source.buf[behind:end].split(maxsplit=1)[:1]
+        if opens and word == ["call"]:
+            item = yield from self.scanner.reader.names.xtml(hit)
+            if item is not None:
+                body = Body([item], hit, item.end)
+                closed = source.buf.endswith(_SEPARATOR, hit, item.end)
+                self.scanner.envelopes.accept(hit, body, item.end, "kimi_k3", closed=closed)
+                return
+        cursor.text(hit)
+        cursor.segment("markup", hit, end + len(_SEPARATOR))
+        cursor.fresh_line()
+        if opens and word == ["think"]:
+            yield from self.scanner.passages.reasoning(("<|close|>think<|sep|>",))
 
     def bare_header(self, start: int, hit: int, before: str) -> Steps:
         """The same header after a server has stripped its special tokens."""

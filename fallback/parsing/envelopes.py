@@ -71,7 +71,9 @@ class Envelopes:
         before = self.cursor.line_before(hit)
         lead = before.rstrip()
         quoted = before[-1:] in ('"', "'", "“", "‘", "«")
-        if not lead or (lead[-1] in ".:!?…" and not quoted):
+        if not lead or not (quoted or before[-1].isspace()):
+            return False  # text that runs into the tag is no sentence about it
+        if lead[-1] in ".:!?…" and not quoted:
             return False
         solid = yield from self.source.solid(end)
         buf = self.source.buf
@@ -201,7 +203,7 @@ class Envelopes:
         self.cursor.text(hit)
         if not closed and self.source.cut_short and not self.source.buf[end:].strip("` \t\r\n"):
             name = body.calls[-1].name if body.calls else ""
-            body.items[-1] = Item(hit, end, fault=truncated(name))
+            body.items = [Item(hit, end, fault=truncated(name))]
         self.cursor.enough = not self.cursor.sink.calls(body, dialect)
         self.cursor.segment("call" if body.calls else "rejected", hit, end)
         self.cursor.called = self.cursor.closed_call = True

@@ -26,6 +26,7 @@ from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
+_CALL_IN_PARENTHESES = re.compile(rf"\(\s*{NAME.pattern}\(")
 _DEEPEST_LIST = 4  # lists around calls; more is data, or worse
 _FIRST_KEY_WITHIN = 256  # characters of an object in which its first key is looked for
 _FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
@@ -131,9 +132,11 @@ class BodyReader:
             return (yield from self._object(at, body, enveloped=enveloped))
         if char == "<":
             return (yield from self.names.tagged(at))
-        if listed and char in ("'", '"', "("):
+        if listed and char == "(" and _CALL_IN_PARENTHESES.match(self.source.buf, at):
+            at += 1  # a parenthesis too many in front of one call of a list
+        elif listed and char in ("'", '"', "("):
             return (yield from self._texts_and_pairs(at, body, enveloped=enveloped))
-        if not char or not (char.isalpha() or char in "_\"'`"):
+        elif not char or not (char.isalpha() or char in "_\"'`"):
             return None
         if enveloped:
             at = yield from self.names.skip_statement(at)

@@ -46,7 +46,7 @@ _TYPE_WORDS = frozenset(
 )  # fmt: skip
 _PLAIN_WORDS = re.compile(r"[^\W_](?:[\w \-&/.’]*[^\W_.])?\.?")
 _EXPRESSION = re.compile(r"\bif\b.*\belse\b|\bfor\b.*\bin\b|\blambda\b")
-_VARIABLE = re.compile(r"\w*_\w*|[\w]+(?:\.[\w]+)+|\w")
+_VARIABLE = re.compile(r"\w*_\w*|\w+(?:\.\w+)+|[a-z]")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -373,13 +373,14 @@ class _Writer:
         single = words.casefold()
         if (
             not _PLAIN_WORDS.fullmatch(words)
-            or _VARIABLE.fullmatch(words)
             or _EXPRESSION.search(words)
             or single in _TYPE_WORDS
             or single == self.key.casefold()
         ):
             return False
-        self._repair("unquoted_text")
+        # What could be a variable is a word only if the schema lists it; validation asks.
+        variable = _VARIABLE.fullmatch(words)
+        self._repair(f"unquoted_name {self.key}" if variable else "unquoted_text")
         self.out.append(json.dumps(words, ensure_ascii=False))
         self.at = last
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping
+from html import unescape
 from typing import Any
 
 from fallback.dialects import markers
@@ -12,6 +13,7 @@ from fallback.dialects.tags import (
     PAIR_BEGINS,
     TOOL_TAG,
     XML,
+    XTML,
     TagSpelling,
     tag_per_parameter,
 )
@@ -273,6 +275,17 @@ class NamedReader:
         closer = XML.closer.match(self.source.buf, end) if XML.closer else None
         item.end = closer.end() if closer else item.end
         return item
+
+    def xtml(self, at: int) -> Generator[Waiter | None, None, Item | None]:
+        """Read Kimi K3's ``<|open|>call tool="name"<|sep|>…<|close|>call<|sep|>``."""
+        while not self.source.final and "<|sep|>" not in self.source.buf[at : at + 300]:
+            if len(self.source.buf) - at > 300:
+                return None
+            yield AnyOf(">")
+        opener = XTML.opener.match(self.source.buf, at) if XTML.opener else None
+        if opener is None:
+            return None
+        return (yield from self._pairs(at, unescape(opener.group("name")), opener.end(), XTML))
 
     def _name_then_tags(
         self, at: int, name: str, opener: int, *, enveloped: bool

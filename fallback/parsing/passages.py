@@ -35,6 +35,19 @@ class Passages:
         yield from self._pass_on(closers, give, "<|start|>")
         self.cursor.sink.quoted("final_channel", "".join(pieces), start)
 
+    def result(self, hit: int, behind: int, closers: tuple[str, ...]) -> Steps:
+        """A result that the model wrote without a call is shown, but nothing in it is a call."""
+        start = self.source.base + behind
+        pieces: list[str] = []
+        self.cursor.text(behind)
+
+        def give(end: int) -> None:
+            pieces.append(self.source.buf[self.cursor.pos : end])
+            self.cursor.text(end)
+
+        yield from self._pass_on(closers, give, "".join(closers))
+        self.cursor.sink.quoted("in_result", "".join(pieces), start)
+
     def drop(self, hit: int) -> Steps:
         """From here on it is not this reply's business: an invented result, or the next turn."""
         self.cursor.text(hit)

@@ -38,6 +38,7 @@ Steps = Generator[Waiter | None, None, None]
 _ALL_REASONING_CLOSERS = tuple(
     dict.fromkeys(c for m in markers.MARKERS if m.role == "reasoning" for c in m.closers)
 )
+_ALL_REASONING_CLOSERS += ("<|close|>think<|sep|>",)  # Kimi K3's, which is made of two markers
 _HEADER = re.compile(
     r"\s*(?:assistant|model)\s*(?:<\|end_header_id\|>|<\|end_of_role\|>|<\|im_sep\|>)?\s*"
 )
@@ -158,6 +159,8 @@ class Scanner:
             )
         elif marker.role == "channel":
             yield from self.channels.header(hit, behind, before)
+        elif marker.role == "element":
+            yield from self.channels.element(hit, behind, opens=marker.text == "<|open|>")
         elif marker.role == "reasoning":
             self.cursor.text(hit)
             self.cursor.segment("markup", hit, behind)
@@ -166,7 +169,7 @@ class Scanner:
             if self.cursor.called:
                 yield from self.passages.drop(hit)
             else:
-                self.cursor.look = behind
+                yield from self.passages.result(hit, behind, marker.closers)
         elif marker.role == "close":
             if marker.text in _ALL_REASONING_CLOSERS or self.cursor.called or not before.strip():
                 self.cursor.text(hit)

@@ -10,6 +10,7 @@ declared and not given yet.
 from __future__ import annotations
 
 from collections.abc import Generator
+from html import unescape
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -18,6 +19,7 @@ from fallback.dialects.tags import OPENERS, OPENERS_BEGIN, XML, TagSpelling
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import decode_at
 
+_AROUND_CALLS = ("close", "call", "end", "element")
 _TAG_ARRIVES = AnyOf(">")
 
 
@@ -72,13 +74,14 @@ class TagReader:
                 ended = at == len(source.buf) or self._marker(at) or OPENERS.match(source.buf, at)
                 readable = ended and (given or spelling.closer)
                 return given, at, "" if readable else "its arguments are no readable tags"
-            left = declared - given.keys() - {key.group("key")}
+            name = unescape(key.group("key"))
+            left = declared - given.keys() - {name}
             end, behind = yield from self._value(key.end(), spelling, left)
             if end < 0:
                 return given, len(source.buf), "truncated"
-            if key.group("key") in given:
-                return given, behind, f"the parameter `{key.group('key')}` is given twice"
-            given[key.group("key")] = _read(source.buf[key.end() : end], key.group("type"))
+            if name in given:
+                return given, behind, f"the parameter `{name}` is given twice"
+            given[name] = _read(source.buf[key.end() : end], key.group("type"))
             at = behind
 
     def whole_tag(self, at: int) -> Generator[Waiter | None, None, None]:
@@ -88,6 +91,13 @@ class TagReader:
             not source.final
             and source.buf.startswith("<", at)
             and ">" not in source.buf[at : at + 300]
+            and len(source.buf) - at < 300
+        ):
+            yield _TAG_ARRIVES
+        while (
+            not source.final
+            and source.buf.startswith(("<|open|>", "<|close|>"), at)
+            and "<|sep|>" not in source.buf[at : at + 300]
             and len(source.buf) - at < 300
         ):
             yield _TAG_ARRIVES
@@ -160,7 +170,7 @@ class TagReader:
         if not self.source.buf.startswith("<", at):
             return False
         match = markers.pattern().match(self.source.buf, at)
-        return match is not None and markers.table()[match.group()].role in ("close", "call", "end")
+        return match is not None and markers.table()[match.group()].role in _AROUND_CALLS
 
     def _forgotten(self, at: int, spelling: TagSpelling, left: frozenset[str]) -> bool:
         """Whether a pair opens here although the value before it was not closed."""
@@ -177,7 +187,7 @@ def _read(text: str, json_type: str | None) -> Any:
     closer."""
     if text.startswith(("\n", "\r\n")):
         text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
-    if json_type == "false":
+    if json_type and json_type not in ("true", "string"):
         try:
             value, end = decode_at(text.strip(), 0)
         except ValueError:

@@ -153,8 +153,6 @@ def test_a_colon_may_stand_for_the_sign_of_equality() -> None:
     [
         "(a=__import__('os').system('id'))",
         "(a=5*3)",
-        "(a=x.y)",
-        "(a=my_variable)",
         "(city=city)",
         "(city: string)",
         "(city=string)",
@@ -170,3 +168,10 @@ def test_a_colon_may_stand_for_the_sign_of_equality() -> None:
 def test_nothing_is_evaluated_and_nothing_is_guessed(text: str) -> None:
     with pytest.raises(MalformedError):
         read_arguments(text, 0, len(text))
+
+
+@pytest.mark.parametrize("text", ["(a=x.y)", "(a=my_variable)", "(a=x)"])
+def test_what_could_be_a_variable_is_marked_for_the_schema_to_decide(text: str) -> None:
+    arguments, repairs = read_arguments(text, 0, len(text))
+    assert arguments.keywords == {"a": text[3:-1]}
+    assert repairs == ("unquoted_name a",)
