@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fallback import Catalogue, Parser, Reading, parse
+from fallback.testing.effort import effort
 
 CATALOGUE = Catalogue(
     [
@@ -52,6 +53,11 @@ def read(*chunks: str) -> Reading:
         # The first key of an object in a sentence stood on the next line.
         ':{{\n"name":"get_weather""arguments":{',
         'x {"a": {\n"name": "now", "arguments": {}}',
+        # A label in a block quote was seen only where it came with its colon.
+        "> Action: now\n> Action Input: {}\n\nThat is all.",
+        "> x Action: now\n> now()\n\nThat is all.",
+        # The blank behind the sign of a block quote had to come with it.
+        f"> ```tool_call\n> {CALL}\n> ```\n\nThat is all.",
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
@@ -82,3 +88,10 @@ def test_a_list_that_is_written_between_tags_is_no_placeholder() -> None:
         assert call.arguments == {"tags": value}
     placeholder = "<function=f>\n<parameter=tags>\n[your tags]\n</parameter>\n</function>"
     assert parse(placeholder, catalogue).calls == ()
+
+
+@pytest.mark.parametrize("head", ["", "It is ", '{"name": "now", "arguments": '])
+def test_openers_in_a_row_cost_what_they_are_long(head: str) -> None:
+    parse("", CATALOGUE)  # what is made once is no part of it
+    few, many = (effort(lambda n=n: read(head + "<tool_call>" * n)) for n in (200, 800))
+    assert many < 5 * few
