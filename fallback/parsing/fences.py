@@ -259,7 +259,8 @@ class Fences:
             pieces.append(source.buf[cursor.pos : line if line >= 0 else len(source.buf)])
             cursor.text(line + 1 if line >= 0 else len(source.buf))
             if line >= 0:
-                while len(source.buf) == cursor.pos and not source.final:
+                # Also the blank behind the sign belongs to it, so it has to be here.
+                while source.buf[cursor.pos :] in ("", ">") and not source.final:
                     cursor.forget()
                     yield None
                 sign = _QUOTED.match(source.buf, cursor.pos)
