@@ -44,8 +44,9 @@ class Envelopes:
                 at = yield from source.solid(at)
         nested = yield from self.marker_at(at)
         while nested is marker:
-            # The same opener again is as good as one.
-            at = yield from source.solid(at + len(marker.text))
+            # The same opener again is as good as one, and a run of them is passed only once.
+            behind = at + len(marker.text)
+            at = yield from source.solid(behind)
             nested = yield from self.marker_at(at)
         if nested is not None and nested.role == "call":
             # <tool_calls><tool_call>: the inner one opens the body.
