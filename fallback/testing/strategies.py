@@ -19,40 +19,15 @@ from fallback.dialects.record import FENCED, PYTHONIC
 from fallback.messages import FinishReason, ToolResult
 from fallback.rendering import result_text
 from fallback.rendering.fences import fence_for
+from fallback.testing.accidents import ACCIDENTS
 from fallback.testing.laws import Sample
+from fallback.testing.pieces import KEYS, OPENERS, SPOILERS, TRICKY, WORDS
 from fallback.testing.writers import WRITERS, Writer, Written
 
 Tools = tuple[dict[str, Any], ...]
 Strings = Literal["any", "tagged", "tokens"]
 
-TRICKY = (
-    "```", "````", "\n```\n", "\n```tool_call\n", "```tool_result\n", "~~~", "`", "<", ">",
-    "</tool_call>", "<tool_call>", "</parameter>", "</function>", "<think>", "</think>",
-    "[TOOL_CALLS]", "<|im_end|>", "<｜tool▁call▁end｜>", "Observation: ", "Action: now\n",
-    '{"name": "now", "arguments": {}}', "now()", "{{ x }}", '"', "'", '"""', "\\", "\\n", "\n",
-    "\r\n", "\t", "\u2028", "\x00", "\ud83d", "\ufeff", "{", "}", "(", ")", "[", "]]", ":", ",",
-    "#", "//", "/*", "> ", "- ", "    ", "名前", "😀", "Oslo", "it's", "C:\\temp", "true", "null",
-)  # fmt: skip
-"""Pieces on which a reader may trip: ends of fences, tags and strings, protocol words."""
 
-SPOILERS = (
-    '{"name": "now", "arguments": {}}</tool_call>', '"}}</tool_call>', '"}}]</s>', "'}\n```\n",
-    '```json\n{"name": "now", "arguments": {}}\n```', "[now()]", '")]\n```', "}<|call|>",
-    "<tool_call>\n<function=now>\n</function>\n</tool_call>", '{"a": 1}\n```<｜tool▁call▁end｜>',
-    "<think>now()</think>", "Observation: {}\nAction: now\nAction Input: {}",
-)  # fmt: skip
-"""Strings that end a call too early for whoever looks for its end instead of reading it."""
-
-WORDS = (
-    "get_weather", "search", "write_file", "now", "send-mail", "math.add", "list_users", "run",
-)  # fmt: skip
-KEYS = (
-    "city", "days", "path", "content", "query", "unit", "tags", "options", "user_id", "limit",
-    "name", "input", "from", "class",
-)  # fmt: skip
-PROSE = (
-    "The weather is fine.", "Let me see.", "I will look it up:", "Done!", "Zuerst das Wetter.",
-)  # fmt: skip
 FINISH: st.SearchStrategy[FinishReason] = st.sampled_from(["stop", "length"])
 CHUNKINGS: st.SearchStrategy[tuple[int, ...]] = st.lists(st.integers(0, 4000), max_size=8).map(
     tuple
@@ -265,68 +240,8 @@ def mutated(draw: st.DrawFn, dialects: Sequence[str] = tuple(WRITERS)) -> Sample
     sample = draw(rendered(dialects))
     text = sample.text
     for _ in range(draw(st.integers(1, 4))):
-        text = draw(st.sampled_from(_ACCIDENTS))(text, draw)
+        text = draw(st.sampled_from(ACCIDENTS))(text, draw)
     return replace(sample, text=text, calls=None, finish_reason=draw(FINISH))
-
-
-def _place(text: str, draw: st.DrawFn) -> int:
-    return draw(st.integers(0, len(text)))
-
-
-def _cut(text: str, draw: st.DrawFn) -> str:
-    at = _place(text, draw)
-    return text[:at] + text[at + draw(st.integers(1, 20)) :]
-
-
-def _doubled(text: str, draw: st.DrawFn) -> str:
-    at = _place(text, draw)
-    return text[: at + draw(st.integers(1, 40))] + text[at:]
-
-
-def _stuffed(text: str, draw: st.DrawFn) -> str:
-    at = _place(text, draw)
-    piece = draw(st.sampled_from(TRICKY) | st.sampled_from(sorted(markers.table())))
-    return text[:at] + piece + text[at:]
-
-
-def _ended(text: str, draw: st.DrawFn) -> str:
-    return text[: _place(text, draw)]
-
-
-def _told(text: str, draw: st.DrawFn) -> str:
-    gap = draw(st.sampled_from([" ", "\n", "\n\n", ""]))
-    pieces = [draw(st.sampled_from(PROSE)), text, draw(st.sampled_from((*PROSE, "")))]
-    return gap.join(pieces)
-
-
-def _wrapped(text: str, draw: st.DrawFn) -> str:
-    marker = draw(st.sampled_from(markers.MARKERS))
-    return marker.text + text + "".join(marker.closers[:1])
-
-
-def _requoted(text: str, draw: st.DrawFn) -> str:
-    return text.replace('"', draw(st.sampled_from(["'", "“", '\\"', ""])))
-
-
-def _pythonised(text: str, draw: st.DrawFn) -> str:
-    pairs = (("true", "True"), ("null", "None"), ("}", ",}"), (": ", "="))
-    return text.replace(*draw(st.sampled_from(pairs)))
-
-
-_ACCIDENTS: tuple[Callable[[str, st.DrawFn], str], ...] = (
-    _cut, _doubled, _stuffed, _ended, _told, _wrapped, _requoted, _pythonised,
-)  # fmt: skip
-
-
-OPENERS = (
-    "{", "[", "(", "<", "`", "~", '"', "'", "> ", '{"a":', '{"name":', "[[", "{[", "```\n",
-    "```json\n", "```tool_call\n", "<tool_call>", "<tool_call>{", '{"name": "now", "arguments": {',
-    "now(", "now(x=", "[now(), ", "<think>", "</think>", "<function=now>", "<parameter=a>",
-    "<function=now><parameter=a>x", "<arg_key>", "[TOOL_CALLS]", "functools[", "<|channel|>",
-    "Action: now\n", "Action Input: {", "Observation: ", "\n", " ", "\\", '\\"', "<|python_tag|>",
-    "<｜tool▁calls▁begin｜>", "call:now{a:", '<|"|>', "{'a': ", '"""', "#", "//", "/*", "**",
-)  # fmt: skip
-"""What a flood consists of: openers that are never closed, and signs that may begin anything."""
 
 
 @st.composite
