@@ -55,6 +55,7 @@ def system_text(
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
+        tool=tools[0].name,
         example=_example(tools[0], dialect),
         required=tool_choice != "auto",
         only=tools[0].name if tool_choice not in ("auto", "required") else None,
