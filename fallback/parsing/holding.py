@@ -19,9 +19,9 @@ _FLOWERS = ("✿FUNCTION✿", "✿RE")
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NUMBER_BEHIND = re.compile(r":\d*$")
 _HELD_WORD = re.compile(
-    r"[ \t>]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
+    r"[ \t>]*\**(?:Action(?:[ \t]*\d{0,3})?|Observation)[ \t]*\**[ \t]*"
+    r"|[ \t>]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
     r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
-    r"|[ \t>]*\**(?:Action(?:[ \t]*\d{0,3})?|Observation)[ \t]*\**[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )
 HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")

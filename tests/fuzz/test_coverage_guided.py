@@ -1,4 +1,4 @@
-"""A short run of the coverage-guided fuzzer, where atheris has a wheel; `scripts/fuzz` runs long."""
+"""A short run of the coverage-guided fuzzer, where atheris has a wheel; see `scripts/fuzz`."""
 
 from __future__ import annotations
 

@@ -58,6 +58,9 @@ def read(*chunks: str) -> Reading:
         "> x Action: now\n> now()\n\nThat is all.",
         # The blank behind the sign of a block quote had to come with it.
         f"> ```tool_call\n> {CALL}\n> ```\n\nThat is all.",
+        # A numbered label was not held until its colon came.
+        "Action0:<channel|>",
+        "Action 12: now\nAction 12 Input: {}",
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
