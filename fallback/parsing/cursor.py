@@ -87,7 +87,7 @@ class Cursor:
         while (colon := buf.find(":", colon)) >= 0:
             if buf[colon - 1 : colon] in _LABEL_ENDS:
                 label = _LABEL.search(buf, max(look, colon - _LONGEST_LABEL), colon)
-                if label and not self.line_before(label.start()).strip(" \t>*"):
+                if label:
                     return label.start()
             colon += 1
         return -1
