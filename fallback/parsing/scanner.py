@@ -110,7 +110,9 @@ class Scanner:
 
     def _at_trigger(self, hit: int, char: str) -> Steps:
         before = self.cursor.line_before(hit)
-        if before.lstrip().startswith(">"):
+        if char == ":" and before.strip(" \t>*"):
+            self.cursor.look = hit + 1  # inside a sentence, or a quoted one, it is a word
+        elif before.lstrip().startswith(">"):
             yield from self.fences.block_quote(hit, before)
         elif char in "`~":
             yield from self.fences.ticks(hit, char, before)

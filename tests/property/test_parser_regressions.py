@@ -61,6 +61,9 @@ def read(*chunks: str) -> Reading:
         # A numbered label was not held until its colon came.
         "Action0:<channel|>",
         "Action 12: now\nAction 12 Input: {}",
+        # A label behind a call begins a line, whatever was thought of it before.
+        "[now()]Action: now\n",
+        f"{CALL}Action: now",
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
