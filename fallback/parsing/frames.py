@@ -31,13 +31,15 @@ class Frames:
         self.source, self.catalogue, self.limits = source, catalogue, limits
 
     def follow(
-        self, at: int, framer: Framer, waiter: Waiter | None = None
+        self, at: int, framer: Framer, waiter: Waiter | None = None, *, fed: bool = False
     ) -> Generator[Waiter | None, None, None]:
         """Let the framer run from ``at`` until it has settled or the text is over.
 
-        A ``waiter`` that feeds the framer itself may end the run early by waking.
+        A ``waiter`` that feeds the framer itself may end the run early by waking; ``fed`` says that
+        it has already given it what is here.
         """
-        settled = framer.feed(self.source.buf, at)
+        settled = framer.end is not None or bool(framer.fault)
+        settled = settled or (not fed and framer.feed(self.source.buf, at))
         while not settled and not self.source.final:
             yield waiter or framer
             settled = framer.end is not None or bool(framer.fault) or waiter is not None
