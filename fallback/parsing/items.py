@@ -39,13 +39,15 @@ class _Watch:
         self.framer, self.head, self.reader = framer, head, reader
         self.is_data = False
         self.due = 16
+        framer.feed(head)
         self._look()
 
     def feed(self, chunk: str, /) -> bool:
+        settled = self.framer.feed(chunk)
         if (self.due or len(self.head) < _FIRST_KEY_WITHIN) and not self.is_data:
             self.head += chunk
             self._look()
-        return self.framer.feed(chunk) or self.is_data
+        return settled or self.is_data
 
     def _look(self) -> None:
         """Ask at fixed lengths, each twice the one before: the chunks must not decide what is
@@ -53,6 +55,9 @@ class _Watch:
 
         The first key alone often settles it; it is looked at as soon as it is there.
         """
+        if self.framer.end is not None or self.framer.fault:
+            # What lies behind the object says nothing about it.
+            self.head = self.head[: self.framer.end or self.framer.fault_at]
         if self.reader.begins_as_data(self.head[:_FIRST_KEY_WITHIN]):
             self.is_data, self.due = True, 0
         while self.due and self.due <= len(self.head):
@@ -161,7 +166,7 @@ class BodyReader:
         framer = Framer(self.limits.max_depth)
         watch = None if enveloped else _Watch(framer, self.source.buf[at:], self)
         if watch is None or not watch.is_data:
-            yield from self.frames.follow(at, framer, watch)
+            yield from self.frames.follow(at, framer, watch, fed=watch is not None)
         if watch is not None and watch.is_data:
             body.data = True
             return None

@@ -64,6 +64,8 @@ def read(*chunks: str) -> Reading:
         # A label behind a call begins a line, whatever was thought of it before.
         "[now()]Action: now\n",
         f"{CALL}Action: now",
+        # What lay behind an object was looked at to tell whether it is data.
+        f'{{"{"k" * 130}":1]x"y, "name": "now", "parameters": {{"path": "{"p" * 60}"}}}}]{"z" * 40}',
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
