@@ -141,7 +141,7 @@ def test_a_result_names_its_call_and_how_it_went(dialect: Dialect) -> None:
     # Without the sentence a small model goes on with a call, or with a result of its own.
     assert result_text(good, dialect) == (
         "```tool_result get_weather call_1_0\n4 °C\n```\n\n"
-        "If this answers my question, reply in plain words now."
+        "Answer my question now, in plain words, unless something is still missing."
     )
     bad = ToolResult(call_id="c", name="f", status="error", content="Error: no")
     assert result_text(bad, dialect) == "```tool_result f c error\nError: no\n```"
