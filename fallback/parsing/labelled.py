@@ -124,7 +124,10 @@ class Labels:
             scanner.envelopes.accept(start, body, end, "react")
             return
         inner = yield from source.solid(line)
-        while not source.final and _INPUT_BEGIN.fullmatch(source.buf, inner):
+        while not source.final and (
+            _INPUT_BEGIN.fullmatch(source.buf, inner)
+            or "Observation".startswith(source.buf[inner : inner + 40].lstrip("*"))
+        ):
             yield None
         label = _INPUT.match(source.buf, inner)
         if label is None:

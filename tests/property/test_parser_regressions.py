@@ -23,6 +23,10 @@ CATALOGUE = Catalogue(
     ]
 )
 CALL = '<tool_call>{"name": "now"}</tool_call>'
+DATA_OR_NOT = (
+    f'{{"{"k" * 129}":11]T|x[\n    "y, "tool_name": "now", "parameters": {{"path": "a,p. '
+    '""onte;t": "print(\\"```\\")\\n# {}"}}\n]<|END_AC'
+)
 
 
 def read(*chunks: str) -> Reading:
@@ -64,8 +68,10 @@ def read(*chunks: str) -> Reading:
         # A label behind a call begins a line, whatever was thought of it before.
         "[now()]Action: now\n",
         f"{CALL}Action: now",
+        # A result behind a call without arguments was not waited for.
+        "Action: now\nObservation: ",
         # What lay behind an object was looked at to tell whether it is data.
-        f'{{"{"k" * 130}":1]x"y, "name": "now", "parameters": {{"path": "{"p" * 60}"}}}}]{"z" * 40}',
+        DATA_OR_NOT,
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
