@@ -24,8 +24,8 @@ CATALOGUE = Catalogue(
 )
 CALL = '<tool_call>{"name": "now"}</tool_call>'
 DATA_OR_NOT = (
-    f'{{"{"k" * 129}":11]T|x[\n    "y, "tool_name": "now", "parameters": {{"path": "a,p. '
-    '""onte;t": "print(\\"```\\")\\n# {}"}}\n]<|END_AC'
+    f'{{"{"k" * 130}":11]TION|x[\n    "y, "tool_name": "now", "parameters": {{"path": "ac,py. '
+    '""onte;t": "print(\\"```\\")\\n# {}          "}}\n]<|END_AC'
 )
 
 
