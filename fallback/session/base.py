@@ -197,7 +197,8 @@ class SessionBase:
             instructions=instructions,
             tool_choice=_choice(tool_choice, catalogue),
             limits=limits,
-            options=dict(options or {}),
+            # A call has one right spelling: the likeliest token unless the caller wants variety.
+            options={"temperature": 0.0, **(options or {})},
             num_ctx=num_ctx,
             think=think,
         )

@@ -35,8 +35,8 @@ class Session(SessionBase):
         instructions: the application's system prompt.
         context: values of injected parameters, such as a user id. The model never sees them.
         limits: what a turn may cost.
-        options: for the server, such as ``{"temperature": 0}``. Nothing is set unless given, so the
-            model's own defaults apply; temperature 0 makes small models call more reliably.
+        options: for the server, such as ``{"temperature": 0.8}``. The temperature is 0 unless
+            given, since a call has one right spelling; everything else is the model's own.
         tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool to offer. The
             first call of a turn fulfils the last two.
         on_event: told every event of :meth:`stream` while :meth:`run` is under way.

@@ -107,12 +107,13 @@ def test_both_sessions_tell_the_same_events(drive: Drive) -> None:
 
 
 @DRIVERS
-def test_options_reach_the_backend_and_nothing_is_set_unasked(drive: Drive) -> None:
+def test_options_reach_the_backend_and_only_the_temperature_is_set_unasked(drive: Drive) -> None:
     backend = ScriptedBackend(["Hi."] * 2)
     drive(backend, "Hello.")
-    drive(backend, "Hello.", options={"temperature": 0}, num_ctx=512, think=False)
-    assert (backend.requests[0].options, backend.requests[0].num_ctx) == ({}, None)
-    assert backend.requests[1].options == {"temperature": 0}
+    drive(backend, "Hello.", options={"temperature": 0.8, "seed": 7}, num_ctx=512, think=False)
+    assert backend.requests[0].options == {"temperature": 0}
+    assert backend.requests[0].num_ctx is None
+    assert backend.requests[1].options == {"temperature": 0.8, "seed": 7}
     assert (backend.requests[1].num_ctx, backend.requests[1].think) == (512, False)
 
 
