@@ -116,7 +116,7 @@ TOOLS = [
 
 def measured(model: str) -> dict[str, Any]:
     catalogue = Catalogue(TOOLS)
-    server = LlamaServer(pull(model).path, num_ctx=2048)
+    server = LlamaServer(pull(model).path, num_ctx=2048, threads=1)
     try:
         rows = {
             visible.name: {

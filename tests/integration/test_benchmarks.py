@@ -1,0 +1,40 @@
+"""The benchmarks run, and the claims that do not depend on the machine hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def result_of(script: str) -> Any:
+    command = [sys.executable, str(BENCHMARKS / script), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.engine
+def test_the_catalogue_costs_at_most_sixty_percent_of_its_json() -> None:
+    pytest.importorskip("xllamacpp")
+    result = result_of("catalogue_tokens.py")
+    assert result["share"] <= 0.60
+    assert all(row["compact"] < row["json"] for row in result["tools"].values())
+
+
+@pytest.mark.engine
+def test_a_step_evaluates_only_what_is_new() -> None:
+    pytest.importorskip("xllamacpp")
+    steps = result_of("prefix_cache.py")["steps"]
+    assert [step["cached"] > 0 for step in steps][1:] == [True] * (len(steps) - 1)
+
+
+def test_the_speed_of_the_parser_is_measured_against_other_work() -> None:
+    for row in result_of("parse_speed.py").values():
+        assert set(row) == {"microseconds", "reference_microseconds", "ratio"}
