@@ -99,7 +99,8 @@ def run(
         int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token.")
+        float | None,
+        typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")] = None,
     context: Annotated[
