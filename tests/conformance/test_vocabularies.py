@@ -94,7 +94,7 @@ def test_the_real_tokenizer_finds_no_control_token_in_what_the_user_says() -> No
     tokens = control_tokens(path)
     arrays = read_gguf(path).read_arrays(path)
     ids = {arrays["tokenizer.ggml.tokens"].index(token) for token in tokens}
-    server = LlamaServer(path, num_ctx=512)
+    server = LlamaServer(path, num_ctx=512, threads=1)
     try:
         raw = server.tokenize(hostile(tokens))
         safe = server.tokenize(neutralise(hostile(tokens)))
