@@ -250,22 +250,13 @@ def test_what_goes_wrong_is_one_line_with_its_code(
     assert done.stderr.count("\n") == 1
 
 
-# A test run in the background of a shell is deaf to interrupts, and so would its children be.
-INTERRUPTIBLE = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from fallback.cli import main
-sys.exit(main())
-"""
-
-
 @pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on Windows")
 def test_an_interrupt_in_the_middle_of_a_reply_stops_cleanly(as_json: list[str]) -> None:
     with ollama("<hang>") as (host, server):
         arguments = ["run", "Hi", "-m", "tiny", "--host", host, *as_json]
         with subprocess.Popen(
-            [sys.executable, "-c", INTERRUPTIBLE, *arguments],
+            [sys.executable, "-m", "fallback", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
