@@ -19,8 +19,6 @@ _SEPARATORS = re.compile(r"[-_./: ]+")
 # Kimi puts behind it; see the alias table of the dialects.
 _PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
 _NUMBERED = re.compile(r":\d{1,4}\Z")
-_PARTS = re.compile(r"\.|/|__")  # what stands between a namespace and a name
-_SHORTEST_PART = 3
 _AROUND = " \t\r\n\"'`*:;,>#"
 _LONGEST_ASKED = 2 * LONGEST_NAME
 _NEAR = 0.6
@@ -49,7 +47,7 @@ class Catalogue:
         InvalidToolError: a tool that cannot be offered, two with one name, or too many.
     """
 
-    __slots__ = ("_folded", "_hidden", "_last_parts", "_visible")
+    __slots__ = ("_folded", "_hidden", "_visible")
 
     def __init__(
         self, tools: Iterable[ToolLike] | Catalogue = (), *, limits: Limits = DEFAULT_LIMITS
@@ -66,11 +64,9 @@ class Catalogue:
         self._visible = {entry.name: entry for entry in made if not entry.hidden}
         self._hidden = tuple(entry for entry in made if entry.hidden)
         self._folded: dict[str, tuple[Tool, ...]] = {}
-        self._last_parts: dict[str, tuple[Tool, ...]] = {}
         for entry in self._visible.values():
-            key, last = fold(entry.name), fold(_PARTS.split(entry.name)[-1])
+            key = fold(entry.name)
             self._folded[key] = (*self._folded.get(key, ()), entry)
-            self._last_parts[last] = (*self._last_parts.get(last, ()), entry)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,9 +99,8 @@ class Catalogue:
 
         The exact name first. Then, only for what is not declared itself: quotes, markdown escapes
         and punctuation around it taken away; case and separators ignored; a namespace of a training
-        format (``functions.``) or a running number (``:0``) left out; last, a namespace that one of
-        the two lacks. Never by similarity. Two tools that a name can mean are none. The time does
-        not depend on the number of tools.
+        format (``functions.``) or a running number (``:0``) left out. Never by similarity. Two
+        tools that a name can mean are none. The time does not depend on the number of tools.
         """
         found = self._visible.get(name)
         if found is not None:
@@ -156,20 +151,7 @@ class Catalogue:
         shorter = _shorter(plain)
         exact = [self._visible[form] for form in shorter if form in self._visible]
         inner = exact or [tool for form in shorter for tool in self._folded.get(fold(form), ())]
-        found = tuple({id(tool): tool for tool in (*whole, *inner)}.values())
-        return found or self._by_last_part(plain)
-
-    def _by_last_part(self, name: str) -> tuple[Tool, ...]:
-        """The tools whose last part the name's last part is, where one of the two has only that.
-
-        A namespace that was left out (``get_monarchs`` for ``history.get_monarchs``) or put in
-        front. Two namespaces that differ are two names.
-        """
-        *front, last = _PARTS.split(name)
-        if len(last) < _SHORTEST_PART:
-            return ()
-        named = self._last_parts.get(fold(last), ())
-        return tuple(t for t in named if not front or len(_PARTS.split(t.name)) == 1)
+        return tuple({id(tool): tool for tool in (*whole, *inner)}.values())
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A name without its namespace, or with one too many, means the one tool that it can mean."""
+"""Only what is declared is called, and nothing that the model only reports."""
 
 from __future__ import annotations
 
@@ -14,26 +14,9 @@ def catalogue(*names: str) -> Catalogue:
 @pytest.mark.parametrize(
     ("declared", "written"),
     [
-        ("history.get_monarchs", "get_monarchs"),
-        ("mcp__files__read", "read"),
-        ("server/list", "list"),
-        ("get_weather", "OpenWeather.get_weather"),
-        ("get_weather", "tools__get-weather"),
-    ],
-)
-def test_a_namespace_that_one_of_the_two_lacks_is_no_difference(
-    declared: str, written: str
-) -> None:
-    tool = catalogue(declared, "other").resolve(written)
-    assert tool is not None
-    assert tool.name == declared
-
-
-@pytest.mark.parametrize(
-    ("declared", "written"),
-    [
         (["a.get_weather", "b.get_weather"], "get_weather"),
         (["history.get_monarchs"], "chess.get_monarchs"),
+        (["history.get_monarchs"], "get_monarchs"),
         (["math.gcd"], "gdc"),
         (["math.gcd"], "cd"),
         (["x.go"], "go"),
