@@ -48,8 +48,9 @@ _CORRECTED_ONCE = frozenset({"in_reasoning", "required_call_missing"})
 _WITHDRAWN: dict[StopReason, str] = {
     "repeated_call": "the same call was made again and again",
     "max_calls": "no further call was allowed (max_calls_per_turn)",
-    "answered": "the example of the instructions came back as a call",
 }
+_COPY = "the example of the instructions came back as a call"
+_EMPTY = "empty reply"
 
 
 class TurnFlow:
@@ -74,6 +75,7 @@ class TurnFlow:
         self._nudged: dict[str, str] = {}
         self._called = False
         self._withdrawn: StopReason | None = None
+        self._why_withdrawn = ""
 
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
@@ -120,7 +122,7 @@ class TurnFlow:
             raise overdue
         aside = self._aside
         if self._withdrawn:
-            aside = PLAIN_ANSWER if self._withdrawn == "answered" else ANSWER_NOW
+            aside = ANSWER_NOW if record.anything_ran else PLAIN_ANSWER
         messages = (*record.conversation, *([Message(role="user", content=aside)] if aside else []))
         choice = "none" if self._withdrawn else plan.tool_choice
         outcome = yield Generate(
@@ -230,19 +232,21 @@ class TurnFlow:
         self.record.keep(handled.results)
         if handled.ending:
             raise handled.ending
-        self._withdrawn = handled.withdrawn
+        if self._repetition.times <= 1:
+            self._nudged.clear()  # the model has gone on; what it left out before is done with
+        if handled.withdrawn:
+            self._withdraw(handled.withdrawn, _WITHDRAWN.get(handled.withdrawn, ""))
         self._aside = handled.aside
         if reading.problems and self._may_correct(reading.problems):
             self._correct(generation)
 
     def _refuse_copy(self, reading: Reading) -> None:
         """The example came back: say so once; then take the tools away, for none was needed."""
-        what = "the example of the instructions came back as a call"
         self.record.refuse(tuple(not_run(call, NOT_RUN) for call in reading.calls))
-        if what in self._nudged:
-            self._withdrawn = "answered"
+        if _COPY in self._nudged:
+            self._withdraw("answered", _COPY)
         else:
-            self._nudge(what, "", COPIED)
+            self._nudge(_COPY, "", COPIED)
 
     def _may_correct(self, problems: tuple[Problem, ...]) -> bool:
         kind = problems[0].kind
@@ -269,7 +273,10 @@ class TurnFlow:
         if not text:
             if cut and reading.reasoning:
                 raise Ending("failed", "the reply reached its limit of tokens while thinking")
-            self._nudge("empty reply", text, EMPTY)
+            if _EMPTY in self._nudged and self.record.anything_ran:
+                self._withdraw("answered", "the replies to a result stayed empty")
+            else:
+                self._nudge(_EMPTY, text, EMPTY)
         elif self._tools and announces_call(text, self._tools.names):
             self._nudge("announced a call that it did not make", text, announced(text))
         else:
@@ -285,11 +292,15 @@ class TurnFlow:
         self._aside = aside
         self.record.note(f"nudged: {what}")
 
+    def _withdraw(self, reason: StopReason, why: str) -> None:
+        """Take the tools away: what the model says next is the answer."""
+        self._withdrawn, self._why_withdrawn = reason, why
+
     # Ending -------------------------------------------------------------------------------------
 
     def _last_words(self, reason: StopReason, reading: Reading) -> Ending:
         answer = reading.text.strip()
-        detail = f"tools were withdrawn: {_WITHDRAWN.get(reason, reason)}"
+        detail = f"tools were withdrawn: {self._why_withdrawn}"
         if reason == "answered" and not answer:
             reason = "failed"
         return Ending(reason, detail, answer=answer)

@@ -231,3 +231,25 @@ def test_both_modes_end_in_the_same_conversation(mode: str) -> None:
         ("tool", "built", 0),
         ("assistant", "Built.", 0),
     ]
+
+
+# After a result
+
+
+def test_a_model_that_stays_silent_after_a_result_is_asked_without_tools() -> None:
+    talk = Talk(OSLO, "", "", "Fine in Oslo.")
+    assert (talk.turn.answer, talk.turn.stop_reason) == ("Fine in Oslo.", "answered")
+    assert "stayed empty" in talk.turn.detail
+    assert [m.role for m in talk.backend.requests[3].messages] == ["user", "assistant", "user"]
+    assert "fine in Oslo" in talk.sent(3)
+
+
+def test_a_model_that_goes_on_is_nudged_anew() -> None:
+    talk = Talk("", OSLO, "", block('{"name": "build", "arguments": {}}'), "", "Done.")
+    assert (talk.turn.answer, talk.turn.detail) == ("Done.", "")
+
+
+def test_a_repeated_call_is_no_going_on() -> None:
+    talk = Talk(OSLO, "", OSLO, "", "Fine.")
+    assert (talk.turn.answer, talk.turn.stop_reason) == ("Fine.", "answered")
+    assert "stayed empty" in talk.turn.detail
