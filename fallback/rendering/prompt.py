@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
 from fallback.messages import Message, Role, ToolResult
-from fallback.rendering.text import call_text, result_text, system_text
+from fallback.rendering.text import answer_text, call_text, result_text, system_text
 
 __all__ = ["prompt_messages"]
 
@@ -48,7 +48,7 @@ def prompt_messages(
         instructions="\n\n".join(filter(None, (instructions.strip(), *opening))),
     )
     head = (Message(role="system", content=system),) if system else ()
-    return (*head, *_merged(_plain(message, dialect) for message in rest))
+    return (*head, *_merged(_with_reminders(rest, dialect)))
 
 
 def _split(messages: Iterable[Message]) -> tuple[list[str], list[Message]]:
@@ -60,6 +60,21 @@ def _split(messages: Iterable[Message]) -> tuple[list[str], list[Message]]:
         else:
             rest.append(message)
     return opening, rest
+
+
+def _with_reminders(messages: list[Message], dialect: Dialect) -> Iterator[Message]:
+    """The messages as text; behind a result, the question is asked again.
+
+    It stands there in every later request too, so that the beginning of a prompt never changes.
+    """
+    question = ""
+    for message in messages:
+        yield _plain(message, dialect)
+        if message.role == "user":
+            question = message.content.strip()
+        good = message.role == "tool" and (message.result is None or message.result.ok)
+        if good and question:
+            yield Message(role="user", content=answer_text(question, dialect))
 
 
 def _plain(message: Message, dialect: Dialect) -> Message:

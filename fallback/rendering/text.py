@@ -19,7 +19,17 @@ from fallback.schema import signature, skeleton
 from fallback.templating import render, to_json
 from fallback.tools import Tool
 
-__all__ = ["call_text", "correction_text", "offered", "result_text", "system_text"]
+__all__ = [
+    "answer_text",
+    "call_text",
+    "correction_text",
+    "offered",
+    "result_text",
+    "system_text",
+]
+
+_LONGEST_QUESTION = 600
+"""Characters of a question that are said again; a longer one is known by its beginning."""
 
 
 def offered(catalogue: Catalogue, tool_choice: str) -> Catalogue:
@@ -75,12 +85,9 @@ def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
 
 
 def result_text(result: ToolResult, dialect: Dialect) -> str:
-    """One result as a block, and what is to be done with it.
+    """One result as the block that the system prompt announces.
 
-    The content can neither close its block nor, repeated by the model, be taken for a call. The
-    sentence behind it decides whether a small model goes on: of five questions with their results,
-    ``qwen2.5-coder:0.5b`` answered all with it, one without, and none where the sentence speaks of
-    calling a tool.
+    The content can neither close its block nor, repeated by the model, be taken for a call.
     """
     content = neutralise(result.content)
     text = render(
@@ -91,6 +98,18 @@ def result_text(result: ToolResult, dialect: Dialect) -> str:
         status=result.status,
         content=content,
     )
+    return text.strip()
+
+
+def answer_text(question: str, dialect: Dialect) -> str:
+    """What is said behind a result: the question once more.
+
+    A small model that reads only a result repeats its call, or ends at once. Asked again, it
+    answers: of five questions with their results, ``qwen2.5-coder:0.5b`` answered none without
+    this and all five with it.
+    """
+    asked = question if len(question) <= _LONGEST_QUESTION else question[:_LONGEST_QUESTION] + "…"
+    text = render(f"{dialect.name}/answer.j2", question=neutralise(asked))
     return text.strip()
 
 

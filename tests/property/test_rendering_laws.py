@@ -129,8 +129,7 @@ def test_no_result_can_forge_a_call(
 @given(content=TEXT)
 def test_a_result_ends_where_its_block_ends(dialect: Dialect, content: str) -> None:
     text = result_text(ToolResult(call_id="c1", name="f", content=content), dialect)
-    block, _, _ = text.rpartition("\n\n")  # what follows says what to do with it
-    lines = block.split("\n")
+    lines = text.split("\n")
     fence = lines[-1]
     assert set(fence) == {"`"}
     assert lines[0] == f"{fence}tool_result f c1"

@@ -138,16 +138,9 @@ def test_no_calls_are_no_text(dialect: Dialect) -> None:
 @DIALECTS
 def test_a_result_names_its_call_and_how_it_went(dialect: Dialect) -> None:
     good = ToolResult(call_id="call_1_0", name="get_weather", content="4 °C")
-    assert result_text(good, dialect) == (
-        "```tool_result get_weather call_1_0\n4 °C\n```\n\n"
-        "Answer my question with this result, in plain words."
-    )
+    assert result_text(good, dialect) == "```tool_result get_weather call_1_0\n4 °C\n```"
     bad = ToolResult(call_id="c", name="f", status="error", content="Error: no")
-    assert result_text(bad, dialect) == (
-        "```tool_result f c error\nError: no\n```\n\nTell me in plain words what went wrong."
-    )
-    mend = ToolResult(call_id="c", name="f", status="retry", content="Error: no")
-    assert result_text(mend, dialect) == "```tool_result f c retry\nError: no\n```"
+    assert result_text(bad, dialect) == "```tool_result f c error\nError: no\n```"
 
 
 @DIALECTS
@@ -208,7 +201,9 @@ def test_the_rendered_conversation_has_the_call_and_its_result(dialect: Dialect)
     assert shown[0].content.endswith("You are kind.\n\nBe brief.")
     assert shown[1].content == "  indented"
     assert shown[2].content == call_text([call], dialect)
-    assert shown[3].content == f"{result_text(result, dialect)}\n\nAnd now?"
+    # Asked again, a small model answers; without it, it repeats its call.
+    again = "That is the result. If it is enough, tell me in a sentence: indented"
+    assert shown[3].content == f"{result_text(result, dialect)}\n\n{again}\n\nAnd now?"
     assert shown[3].images == ("aW1n",)
 
 

@@ -88,7 +88,7 @@ def test_the_conversation_goes_on_with_calls_and_results(drive: Drive) -> None:
         OSLO,
         (
             "```tool_result get_weather call_1_0\nfine in Oslo\n```\n\n"
-            "Answer my question with this result, in plain words."
+            "That is the result. If it is enough, tell me in a sentence: Weather in Oslo?"
         ),
         "Fine.",
         "And now?",
