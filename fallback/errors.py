@@ -21,7 +21,8 @@
     ├─ EngineError                         the embedded engine or its model store
     └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice
 
-    ToolFailed, ToolRetry, PauseTurn       signals a tool raises; they are not FallbackErrors
+    ToolFailed, ToolRetry, ToolTransient,  signals a tool raises; they are not FallbackErrors
+    ToolConflict, ToolPartial, PauseTurn
 
 Who is at fault decides what happens: a developer's mistake raises early, the outside world raises
 at the boundary, and a *model's* mistake is never an exception: it is a
@@ -29,6 +30,8 @@ at the boundary, and a *model's* mistake is never an exception: it is a
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 
 class FallbackError(Exception):
@@ -153,6 +156,42 @@ class ToolFailed(Exception):
 
 class ToolRetry(Exception):
     """Raised by a tool: the arguments can be mended. The model is told how, and may try again."""
+
+
+class ToolTransient(Exception):
+    """Raised by a tool: it failed for now, and nothing has happened. It may be tried again.
+
+    The application tries again itself, a few times with growing pauses, where that does no harm: a
+    tool that only reads, or one that is declared ``idempotent``.
+    """
+
+
+class ToolConflict(Exception):
+    """Raised by a tool: the world is not as the call assumed. The model is told how it is.
+
+    Attributes:
+        state: what is there now, as JSON; the model sees it.
+        options: what can be done instead, a sentence each.
+    """
+
+    def __init__(self, message: str, *, state: object = None, options: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.state, self.options = state, tuple(options)
+
+
+class ToolPartial(Exception):
+    """Raised by a tool that worked on several things: some are done, some are not.
+
+    Attributes:
+        done: what was done, by item: a JSON value each.
+        failed: why the others were not, by item: a sentence each.
+    """
+
+    def __init__(
+        self, message: str = "", *, done: Mapping[str, object], failed: Mapping[str, str]
+    ) -> None:
+        super().__init__(message or f"{len(done)} done, {len(failed)} failed")
+        self.done, self.failed = dict(done), dict(failed)
 
 
 class PauseTurn(Exception):

@@ -36,6 +36,20 @@ ProblemKind = Literal[
 ]
 SegmentKind = Literal["text", "reasoning", "markup", "call", "rejected", "masked", "dropped"]
 ResultStatus = Literal["ok", "error", "retry", "denied", "timeout", "paused"]
+FailureKind = Literal[
+    "denied",
+    "approval_required",
+    "not_run",
+    "outcome_unknown",
+    "invalid_arguments",
+    "timeout",
+    "transient",
+    "conflict",
+    "partial",
+    "failed",
+    "internal",
+]
+"""Why a call that was read has no result: the gates behind the parser's own, ``ProblemKind``."""
 
 
 class Span(NamedTuple):
@@ -119,6 +133,12 @@ class ToolResult:
     thing.
 
     ``copy_of`` is the id of an identical call of the same reply: that one ran, this one did not.
+
+    Attributes:
+        kind: which gate refused the call, or how it failed; ``None`` where nothing is wrong.
+        retryable: whether the model may call again, with what the result says in mind.
+        untrusted: whether the content comes from outside the application: text of others, which
+            may have been written to steer the model.
     """
 
     call_id: str
@@ -129,6 +149,9 @@ class ToolResult:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     copy_of: str | None = None
+    kind: FailureKind | None = None
+    retryable: bool = False
+    untrusted: bool = False
 
     @property
     def ok(self) -> bool:

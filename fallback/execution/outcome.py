@@ -12,12 +12,20 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from fallback.errors import ConfigurationError, PauseTurn, ToolFailed, ToolRetry
+from fallback.errors import (
+    ConfigurationError,
+    PauseTurn,
+    ToolConflict,
+    ToolFailed,
+    ToolPartial,
+    ToolRetry,
+    ToolTransient,
+)
 from fallback.execution.content import cap, to_text
 from fallback.execution.masking import mask_credentials, safe_error
 from fallback.limits import Limits
 from fallback.loop.actions import Job
-from fallback.messages import ResultStatus, ToolResult
+from fallback.messages import FailureKind, ResultStatus, ToolResult
 from fallback.tools import ArgumentsError, Tool
 
 __all__ = [
@@ -136,36 +144,87 @@ def conclude(
         seconds: how long it took.
         limits: for the size of what the model is shown.
     """
-    status, content, value = _described(prepared, ending)
-    shown, warning = cap(content, limits.max_result_chars)
+    said = _described(prepared, ending)
+    shown, warning = cap(said.content, limits.max_result_chars)
     return ToolResult(
         call_id=job.call.id,
         name=job.call.name,
-        status=status,
+        status=said.status,
         content=shown,
-        value=value,
+        value=said.value,
         seconds=seconds,
         warnings=(warning,) if warning else (),
+        kind=said.kind,
+        retryable=said.retryable,
+        untrusted=job.tool.untrusted and said.status != "paused",
     )
 
 
-def _described(prepared: Prepared, ending: Ending) -> tuple[ResultStatus, str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the model is told of a call."""
+
+    status: ResultStatus
+    content: str
+    kind: FailureKind | None = None
+    retryable: bool = False
+    value: Any = None
+
+
+def _described(prepared: Prepared, ending: Ending) -> _Said:
     if isinstance(ending, Returned):
         text = to_text(ending.value, none="done" if _is_silent(prepared.tool) else "null")
-        return "ok", text, ending.value
+        return _Said("ok", text, value=ending.value)
     if isinstance(ending, TimedOut):
-        return "timeout", f"Error: no result within {ending.seconds:g} seconds.", None
+        told = f"Error: no result within {ending.seconds:g} seconds."
+        return _Said("timeout", told, "timeout")
     if isinstance(ending, Stopped):
-        return "error", "Error: stopped before it finished, the turn was cancelled.", None
-    error = ending.error
-    message = mask_credentials(str(error).strip(), prepared.secrets)
+        told = "Error: stopped before it finished, the turn was cancelled."
+        return _Said("error", told, "failed")
+    return _raised(ending.error, prepared.secrets)
+
+
+def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
+    message = mask_credentials(str(error).strip(), secrets)
     if isinstance(error, PauseTurn):
-        return "paused", message or "Not run yet: a person has to decide first.", None
+        told = message or "Not run yet: a person has to decide first."
+        return _Said("paused", told, "approval_required")
     if isinstance(error, ToolRetry | ArgumentsError):
-        return "retry", f"Error: {message}\nCorrect the arguments and call again.", None
+        told = f"Error: {message}\nCorrect the arguments and call again."
+        return _Said("retry", told, "invalid_arguments", retryable=True)
     if isinstance(error, ToolFailed):
-        return "error", f"Error: {message}\nCalling again will not help.", None
-    return "error", f"Error: {safe_error(error, prepared.secrets)}", None
+        return _Said("error", f"Error: {message}\nCalling again will not help.", "failed")
+    if isinstance(error, ToolTransient):
+        return _Said("error", f"Error: {message or 'not available right now'}", "transient")
+    if isinstance(error, ToolConflict):
+        told = _conflict(message, error, secrets)
+        return _Said("error", told, "conflict", retryable=True)
+    if isinstance(error, ToolPartial):
+        value = {"done": error.done, "failed": error.failed}
+        return _Said("error", _partial(message, error, secrets), "partial", True, value)
+    return _Said("error", f"Error: {safe_error(error, secrets)}", "internal")
+
+
+def _conflict(message: str, error: ToolConflict, secrets: tuple[str, ...]) -> str:
+    lines = [f"Error: {message or 'the state is not what the call assumed'}"]
+    if error.state is not None:
+        lines.append(f"Current state: {mask_credentials(to_text(error.state), secrets)}")
+    if error.options:
+        lines += ["Options:", *(f"- {option}" for option in error.options)]
+    return "\n".join(lines)
+
+
+def _partial(message: str, error: ToolPartial, secrets: tuple[str, ...]) -> str:
+    """One line for each item, so that the model repeats only what failed."""
+    lines = [f"Partly done: {message}"]
+    lines += [
+        f"- {item}: ok {mask_credentials(to_text(value), secrets)}"
+        for item, value in error.done.items()
+    ]
+    lines += [
+        f"- {item}: failed, {mask_credentials(why, secrets)}" for item, why in error.failed.items()
+    ]
+    return "\n".join([*lines, "Do not repeat what is done."])
 
 
 def _is_silent(tool: Tool) -> bool:

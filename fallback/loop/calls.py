@@ -11,7 +11,7 @@ from fallback.loop.asides import repeated
 from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.repetition import Repetition, copies
-from fallback.messages import ResultStatus, StopReason, ToolCall, ToolResult
+from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
 
 __all__ = ["Handled", "not_run", "run_calls"]
 
@@ -83,7 +83,7 @@ class _Run:
             return not_run(call, f"Not run: {self.ending.detail}.")
         tool = self._catalogue.get(call.name)
         if tool is None or tool.handler is None:
-            return not_run(call, _WAITING, "paused")
+            return not_run(call, _WAITING, "paused", "approval_required")
         if echoes_example(call, self._said):
             return self._seen(call, not_run(call, NOT_RUN))
         if self._budget.spent:
@@ -114,6 +114,8 @@ class _Run:
         return result
 
 
-def not_run(call: ToolCall, why: str, status: ResultStatus = "denied") -> ToolResult:
+def not_run(
+    call: ToolCall, why: str, status: ResultStatus = "denied", kind: FailureKind = "not_run"
+) -> ToolResult:
     """The result of a call that was refused, put off, or broken off."""
-    return ToolResult(call_id=call.id, name=call.name, status=status, content=why)
+    return ToolResult(call_id=call.id, name=call.name, status=status, content=why, kind=kind)

@@ -40,6 +40,11 @@ class Tool:
         risk: what a call can do; ``None`` if nobody has said.
         injected: names of parameters that the application fills in.
         hidden: whether the model may neither see nor call it.
+        untrusted: whether its results hold text from outside the application, such as a web page.
+        preview: takes the handler's arguments and says what a call would do: text, or a mapping.
+        idempotent: whether calling it twice is the same as calling it once.
+        idempotency_key: takes the handler's arguments and names the operation, as text: calls of
+            one name are one operation, which runs once.
         examples: arguments that show how it is used; the first valid one is shown to the model.
         compiled: the schema made ready; what :mod:`fallback.schema` works with.
 
@@ -54,6 +59,10 @@ class Tool:
     risk: Risk | None = None
     injected: frozenset[str] = frozenset()
     hidden: bool = False
+    untrusted: bool = False
+    preview: Callable[..., Any] | None = None
+    idempotent: bool = False
+    idempotency_key: Callable[..., str] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     limits: Limits = field(default=DEFAULT_LIMITS, repr=False)
     function: FunctionSignature | None = field(default=None, repr=False)
@@ -91,6 +100,10 @@ class Tool:
         injected: Iterable[str] = (),
         hidden: bool = False,
         risk: Risk | None = None,
+        untrusted: bool = False,
+        preview: Callable[..., Any] | None = None,
+        idempotent: bool = False,
+        idempotency_key: Callable[..., str] | None = None,
         examples: Iterable[Mapping[str, Any]] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
@@ -103,6 +116,10 @@ class Tool:
             injected: parameters that the application fills in, besides those marked ``Injected``.
             hidden: keep it from the model.
             risk: what a call can do.
+            untrusted: its results hold text from outside the application.
+            preview: says what a call would do; see :class:`Tool`.
+            idempotent: calling it twice is the same as calling it once.
+            idempotency_key: names the operation of a call; see :class:`Tool`.
             examples: arguments that show how it is used.
             limits: bounds of the schema.
 
@@ -123,6 +140,10 @@ class Tool:
             risk=risk,
             injected=function.injected,
             hidden=hidden,
+            untrusted=untrusted,
+            preview=preview,
+            idempotent=idempotent,
+            idempotency_key=idempotency_key,
             examples=tuple(dict(example) for example in examples),
             limits=limits,
             function=function,
@@ -137,6 +158,7 @@ class Tool:
         injected: Iterable[str] = (),
         hidden: bool = False,
         risk: Risk | None = None,
+        untrusted: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
         """A tool from a dictionary as OpenAI, Ollama, Anthropic or MCP write it, or a bare one.
@@ -152,6 +174,7 @@ class Tool:
                 schema.
             hidden: keep it from the model.
             risk: what a call can do.
+            untrusted: its results hold text from outside the application.
             limits: bounds of the schema.
 
         Raises:
@@ -163,6 +186,7 @@ class Tool:
             risk=risk,
             injected=frozenset((injected,) if isinstance(injected, str) else injected),
             hidden=hidden,
+            untrusted=untrusted,
             limits=limits,
         )
 
@@ -229,6 +253,10 @@ def tool(
     injected: Iterable[str] = (),
     hidden: bool = False,
     risk: Risk | None = None,
+    untrusted: bool = False,
+    preview: Callable[..., Any] | None = None,
+    idempotent: bool = False,
+    idempotency_key: Callable[..., str] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
@@ -242,6 +270,10 @@ def tool(
     injected: Iterable[str] = (),
     hidden: bool = False,
     risk: Risk | None = None,
+    untrusted: bool = False,
+    preview: Callable[..., Any] | None = None,
+    idempotent: bool = False,
+    idempotency_key: Callable[..., str] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Declare a function as a tool: ``@tool``, or ``@tool(name="...", risk=Risk.READ_ONLY)``.
@@ -257,6 +289,10 @@ def tool(
             injected=injected,
             hidden=hidden,
             risk=risk,
+            untrusted=untrusted,
+            preview=preview,
+            idempotent=idempotent,
+            idempotency_key=idempotency_key,
             examples=examples,
         )
 
