@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     WINDOW = 7
     ENGINE = 8
     BACKEND = 9
+    LINT = 10
     INTERNAL = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -52,6 +53,7 @@ MEANING: dict[ExitCode, str] = {
     ExitCode.WINDOW: "the prompt does not fit the context window",
     ExitCode.ENGINE: "the embedded engine or its model store failed",
     ExitCode.BACKEND: "the server failed, was too slow, or its reply was not usable",
+    ExitCode.LINT: "`fallback lint` found errors in the tools",
     ExitCode.INTERNAL: "a bug in fallback; --debug shows where",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.PIPE_CLOSED: "whoever read the output has gone",

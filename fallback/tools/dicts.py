@@ -11,6 +11,7 @@ from fallback.schema.places import preview
 # OpenAI and Ollama; Anthropic (messages API); MCP (specification, server/tools).
 _PARAMETERS = ("parameters", "input_schema", "inputSchema")
 _EXAMPLES = ("input_examples", "examples")
+_LINT_OFF = "x-lint-off"
 
 
 def read_dict(d: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def read_dict(d: Mapping[str, Any]) -> dict[str, Any]:
         "description": "" if description is None else description,
         "parameters": next((inside[key] for key in _PARAMETERS if key in inside), None),
         "examples": _examples(inside),
+        "lint_off": _lint_off(inside),
     }
 
 
@@ -46,3 +48,9 @@ def _examples(inside: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         if isinstance(held, list):
             return tuple(dict(example) for example in held if isinstance(example, Mapping))
     return ()
+
+
+def _lint_off(inside: Mapping[str, Any]) -> dict[str, Any]:
+    """Our own extension; whether it names rules is for ``fallback lint`` to say."""
+    held = inside.get(_LINT_OFF)
+    return {str(rule): reason for rule, reason in held.items()} if isinstance(held, Mapping) else {}

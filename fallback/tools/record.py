@@ -46,6 +46,7 @@ class Tool:
         idempotency_key: takes the handler's arguments and names the operation, as text: calls of
             one name are one operation, which runs once.
         examples: arguments that show how it is used; the first valid one is shown to the model.
+        lint_off: rules of ``fallback lint`` that do not hold for this tool, each with the reason.
         compiled: the schema made ready; what :mod:`fallback.schema` works with.
 
     Raises:
@@ -64,6 +65,7 @@ class Tool:
     idempotent: bool = False
     idempotency_key: Callable[..., str] | None = None
     examples: tuple[dict[str, Any], ...] = ()
+    lint_off: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: Limits = field(default=DEFAULT_LIMITS, repr=False)
     function: FunctionSignature | None = field(default=None, repr=False)
     compiled: CompiledSchema = field(init=False, repr=False)
@@ -86,6 +88,7 @@ class Tool:
         put(self, "parameters", schema)
         put(self, "compiled", compiled)
         put(self, "injected", frozenset(self.injected))
+        put(self, "lint_off", dict(self.lint_off))
         put(self, "examples", tuple(dict(example) for example in self.examples))
         if self.risk is not None:
             put(self, "risk", _risk(self.risk, self.name))
@@ -105,6 +108,7 @@ class Tool:
         idempotent: bool = False,
         idempotency_key: Callable[..., str] | None = None,
         examples: Iterable[Mapping[str, Any]] = (),
+        lint_off: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
         """A tool from a typed function: signature and docstring become schema and descriptions.
@@ -121,6 +125,7 @@ class Tool:
             idempotent: calling it twice is the same as calling it once.
             idempotency_key: names the operation of a call; see :class:`Tool`.
             examples: arguments that show how it is used.
+            lint_off: see the class.
             limits: bounds of the schema.
 
         Raises:
@@ -145,6 +150,7 @@ class Tool:
             idempotent=idempotent,
             idempotency_key=idempotency_key,
             examples=tuple(dict(example) for example in examples),
+            lint_off=lint_off or {},
             limits=limits,
             function=function,
         )
@@ -258,6 +264,7 @@ def tool(
     idempotent: bool = False,
     idempotency_key: Callable[..., str] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
+    lint_off: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -275,6 +282,7 @@ def tool(
     idempotent: bool = False,
     idempotency_key: Callable[..., str] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
+    lint_off: Mapping[str, str] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Declare a function as a tool: ``@tool``, or ``@tool(name="...", risk=Risk.READ_ONLY)``.
 
@@ -294,6 +302,7 @@ def tool(
             idempotent=idempotent,
             idempotency_key=idempotency_key,
             examples=examples,
+            lint_off=lint_off,
         )
 
     return declare if fn is None else declare(fn)
