@@ -4,17 +4,19 @@ The "model" is a script, so this runs anywhere: what a small model would write i
 a real one, drop ``backend=`` and name the model: ``Session("gemma3", tools=[get_weather])``.
 """
 
+from typing import Literal
+
 from fallback import Session, tool
 from fallback.testing import ScriptedBackend
 
 
 @tool
-def get_weather(city: str, unit: str = "celsius") -> str:
+def get_weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
     """Current weather in a city.
 
     Args:
         city: the city's name.
-        unit: celsius or fahrenheit.
+        unit: of the temperature.
     """
     return f"4 degrees {unit} and rain in {city}"
 

@@ -10,7 +10,7 @@ from fallback.testing import ScriptedBackend
 STOCK = {"apples": 5}
 
 
-@tool
+@tool(lint_off={"count_unbounded": "there is never more than the stock"})
 def take(item: str, count: int) -> str:
     """Take items out of the stock.
 

@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from fallback import tool
+from fallback import Risk, tool
 from fallback.errors import ToolRetry
 
 
@@ -13,7 +13,7 @@ def parsed(day: str) -> date:
         raise ToolRetry(f"{day!r} is not a date; write YYYY-MM-DD") from error
 
 
-@tool
+@tool(risk=Risk.READ_ONLY)
 def weekday(day: str) -> str:
     """Day of the week of a date.
 
@@ -23,7 +23,7 @@ def weekday(day: str) -> str:
     return f"{parsed(day):%A}"
 
 
-@tool
+@tool(risk=Risk.READ_ONLY)
 def days_between(first: str, last: str) -> int:
     """Number of days from one date to another.
 
@@ -34,7 +34,7 @@ def days_between(first: str, last: str) -> int:
     return (parsed(last) - parsed(first)).days
 
 
-@tool
+@tool(risk=Risk.READ_ONLY)
 def date_after(start: str, days: int) -> str:
     """The date that lies some days after another.
 

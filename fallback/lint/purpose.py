@@ -14,8 +14,9 @@ __all__ = ["RULES"]
 
 _LEAST_WORDS = 3
 _FILLER = re.compile(
-    r"(?i)^(?:an? |the )?(?:helper|utility|misc\w*|various|some|todo|tbd|n/?a|test|description|tool"
-    r"|function|does (?:stuff|things|something)|do (?:stuff|things|something))\b(?:\W*\w+){0,2}\W*$"
+    r"(?i)^(?:an? |the )?(?:(?:helper|utility|misc\w*|various|todo|tbd"
+    r"|do(?:es)? (?:some)?(?:stuff|things?))\b"
+    r"(?:\W+\w+){0,3}|(?:description|tool|function|n/a))\W*$"
 )
 _VAGUE_NAMES = listed(
     "arg args body config content data details info input item kwargs meta metadata misc obj object"
@@ -26,6 +27,7 @@ _VERB = r"[a-z]{3,12}"
 _VERBS_TOGETHER = re.compile(
     rf"^(?:can |to |used to )?({_VERB}(?:(?:, ?(?:or |and )?| or | and |/){_VERB})+)\b"
 )
+_ALSO_NOUNS = listed("book change drop move patch post register reset set transfer update")
 _PAIRS = ({"read", "write"}, {"get", "set"})
 _CHOOSERS = frozenset(("action", "operation", "op", "method", "mode", "command", "verb", "do"))
 
@@ -147,8 +149,8 @@ def _risk(subject: Subject) -> Iterator[Found]:
 
 def _risk_doubtful(subject: Subject) -> Iterator[Found]:
     for tool in subject.catalogue:
-        first = base((split_name(tool.name) or [""])[0])
-        if tool.risk is Risk.READ_ONLY and first in WRITING:
+        first = next(iter(split_name(tool.name)), "")
+        if tool.risk is Risk.READ_ONLY and first in WRITING - _ALSO_NOUNS:
             yield Found(
                 tool.name,
                 "$.risk",
