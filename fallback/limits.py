@@ -59,6 +59,21 @@ class Limits:
     max_calls_per_turn: int = 64
     """Tool executions in one turn."""
 
+    max_parallel: int = 4
+    """Calls of one reply that run at a time, where each of them only reads: enough to hide the
+    latency of a network, few enough for any service."""
+
+    max_transient_retries: int = 3
+    """Times in one turn that something is tried again which failed for now: a tool that says so and
+    does no harm twice, or a server that is busy. A service that is down stays down for a turn."""
+
+    retry_seconds: float = 0.5
+    """Pause before the first such retry, in seconds; each next one is twice as long."""
+
+    rate_wait_seconds: float = 10.0
+    """Seconds that a call waits for its tool's ``rate``; where it would be longer the model is told
+    instead. Rates by the second are waited out, rates by the minute are not."""
+
     max_corrections: int = 2
     """Corrective turns for malformed calls in one turn; more teach a small model nothing."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fallback.backend import Chunk, ModelInfo
@@ -68,6 +69,7 @@ class Driver:
         self.requests: list[Generate] = []
         self.executed: list[str] = []
         self.jobs: list[Job] = []
+        self.waves: list[tuple[str, ...]] = []
         self.ended: Ended | None = None
         self.answer: Callable[[str], ToolResult | Outcome] = self.tool_answers
         self.info = ModelInfo(name="m", capabilities=frozenset({"completion", "tools"}))
@@ -95,15 +97,15 @@ class Driver:
             self.requests.append(action)
             return self.reply(action, next(script))
         self.jobs += action.jobs
-        result = self.answer(action.jobs[0].call.name)
-        self.executed.append(action.jobs[0].call.name)
-        if not isinstance(result, ToolResult):
-            return result
-        job = action.jobs[0].call
-        done = ToolResult(
-            call_id=job.id, name=job.name, status=result.status, content=result.content
-        )
-        return Executed(results=(done,), elapsed=self.elapsed)
+        self.waves.append(tuple(job.call.name for job in action.jobs))
+        done = []
+        for job in action.jobs:
+            result = self.answer(job.call.name)
+            self.executed.append(job.call.name)
+            if not isinstance(result, ToolResult):
+                return result
+            done.append(replace(result, call_id=job.call.id, name=job.call.name))
+        return Executed(results=tuple(done), elapsed=self.elapsed)
 
     def reply(self, action: Generate, scripted: Any) -> Outcome:
         if isinstance(scripted, Interrupted):

@@ -1,6 +1,19 @@
 """One call in, one result out: deadlines, errors, and what the model is shown of them."""
 
 from fallback.execution.outcome import check_context
+from fallback.execution.pacing import Pace, Rates
 from fallback.execution.runners import Wake, aexecute, execute
+from fallback.execution.waves import amake, awave, make, wave
 
-__all__ = ["Wake", "aexecute", "check_context", "execute"]
+__all__ = [
+    "Pace",
+    "Rates",
+    "Wake",
+    "aexecute",
+    "amake",
+    "awave",
+    "check_context",
+    "execute",
+    "make",
+    "wave",
+]

@@ -13,7 +13,8 @@ import contextvars
 import inspect
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -31,32 +32,58 @@ from fallback.limits import Limits
 from fallback.loop.actions import Job
 from fallback.messages import ToolResult
 
-__all__ = ["Wake", "aexecute", "execute"]
+__all__ = ["Wake", "aexecute", "apause", "execute", "pause"]
 
 
 class Wake:
-    """Lets another thread end the wait for a tool; one per turn."""
+    """Lets another thread end every wait for a tool; one per turn."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: Callable[[Ending], object] | None = None
+        self._waiting: list[Callable[[Ending], object]] = []
         self.requested = False
 
     def cancel(self) -> None:
-        """End the wait, now or as soon as there is one."""
+        """End the waits, now or as soon as there is one."""
         with self._lock:
             self.requested = True
-            waiting = self._waiting
-        if waiting is not None:
-            waiting(Stopped())
-
-    def watch(self, deliver: Callable[[Ending], object] | None) -> None:
-        """Name the one to be told; ``None`` when the wait is over."""
-        with self._lock:
-            self._waiting = deliver
-            requested = self.requested
-        if requested and deliver is not None:
+            waiting = tuple(self._waiting)
+        for deliver in waiting:
             deliver(Stopped())
+
+    @contextmanager
+    def watching(self, deliver: Callable[[Ending], object]) -> Iterator[None]:
+        """Name one to be told while something is waited for."""
+        with self._lock:
+            self._waiting.append(deliver)
+            requested = self.requested
+        try:
+            if requested:
+                deliver(Stopped())
+            yield
+        finally:
+            with self._lock:
+                self._waiting.remove(deliver)
+
+
+def pause(seconds: float, wake: Wake) -> bool:
+    """Wait; returns whether the time has passed without a call of :meth:`Wake.cancel`."""
+    woken = threading.Event()
+    with wake.watching(lambda _: woken.set()):
+        return not woken.wait(seconds)
+
+
+async def apause(seconds: float, wake: Wake) -> bool:
+    """:func:`pause` without blocking the event loop."""
+    loop = asyncio.get_running_loop()
+    woken = asyncio.Event()
+    with wake.watching(lambda _: loop.call_soon_threadsafe(woken.set)):
+        try:
+            async with asyncio.timeout(seconds):
+                await woken.wait()
+        except TimeoutError:
+            return True
+    return False
 
 
 def execute(job: Job, context: Mapping[str, Any], limits: Limits, wake: Wake) -> ToolResult:
@@ -90,13 +117,11 @@ def _attempt(prepared: Prepared) -> Ending:
 def _in_thread(prepared: Prepared, seconds: float | None, wake: Wake) -> Ending:
     results: queue.SimpleQueue[Ending] = queue.SimpleQueue()
     _start(prepared, results.put)
-    wake.watch(results.put)
-    try:
-        return results.get(timeout=seconds)
-    except queue.Empty:
-        return TimedOut(seconds or 0.0)
-    finally:
-        wake.watch(None)
+    with wake.watching(results.put):
+        try:
+            return results.get(timeout=seconds)
+        except queue.Empty:
+            return TimedOut(seconds or 0.0)
 
 
 async def _in_loop(prepared: Prepared, seconds: float | None, wake: Wake) -> Ending:
@@ -117,14 +142,13 @@ async def _in_loop(prepared: Prepared, seconds: float | None, wake: Wake) -> End
         task = asyncio.ensure_future(_settled(prepared, settle))
     else:
         _start(prepared, deliver)
-    wake.watch(deliver)
     try:
-        async with asyncio.timeout(seconds):
-            return await done
+        with wake.watching(deliver):
+            async with asyncio.timeout(seconds):
+                return await done
     except TimeoutError:
         return TimedOut(seconds or 0.0)
     finally:
-        wake.watch(None)
         if task is not None:
             await _finished(task)
 

@@ -72,9 +72,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execute:
-    """Run calls that do not depend on each other. Answered by :class:`Executed`."""
+    """Run calls that do not depend on each other. Answered by :class:`Executed`.
+
+    Attributes:
+        jobs: in the model's order; several only where each of them merely reads.
+        width: how many of them may run at a time.
+    """
 
     jobs: tuple[Job, ...]
+    width: int = 1
 
 
 Action = Describe | Generate | Execute
@@ -117,7 +123,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """One result per job, in the order of the jobs."""
+    """One result per job, tied to it by id."""
 
     results: tuple[ToolResult, ...]
     elapsed: float = 0.0

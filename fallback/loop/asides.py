@@ -57,10 +57,17 @@ def announced(text: str) -> str:
     )
 
 
-def repeated(name: str, times: int) -> str:
-    """To a model that makes one call again and again."""
+def repeated(name: str, times: int, result: str = "") -> str:
+    """To a model that makes one call again and again.
+
+    Args:
+        name: the tool, or the tools, that are called.
+        times: how often that was.
+        result: what came back each time; it is quoted, cut to a few lines.
+    """
+    shown = f" It was:\n{quote(neutralise(result))}\n" if result.strip() else " "
     return (
         f"You have now called {name} {times} times with the same arguments, and the result was the"
-        " same each time; calling it again will not change that. Use the result above, do something"
-        " else, or say what is missing."
+        f" same each time; calling it again will not change that.{shown}Use the result, do"
+        " something else, or say what is missing."
     )

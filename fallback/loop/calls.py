@@ -1,4 +1,12 @@
-"""The calls of one reply: each gets exactly one result, whether it ran or not."""
+"""The calls of one reply: each gets exactly one result, whether it ran or not.
+
+Strategy. Calls are taken in the model's order. One that may not run is answered at once; the
+others are gathered into *waves*, each one :class:`~fallback.loop.actions.Execute`: neighbours that
+only read make one wave and run side by side, every other call is a wave of its own. So a write
+never runs beside anything, and sees everything done that was written before it.
+
+What must stay true: one result per call, in the order of the calls, tied by id.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +16,18 @@ from dataclasses import dataclass, replace
 from fallback.catalogue import Catalogue
 from fallback.loop.actions import Action, Execute, Executed, Interrupted, Job, Outcome
 from fallback.loop.asides import repeated
+from fallback.loop.dependence import awaited
 from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
-from fallback.loop.repetition import Repetition, copies
+from fallback.loop.repetition import Repetition, canonical, copies
 from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
+from fallback.tools import Risk, Tool
 
-__all__ = ["Handled", "not_run", "run_calls"]
+__all__ = ["Batch", "Handled", "not_run", "runs_beside_others"]
 
 _WAITING = "Not run yet: the application has to run this call."
+_UNSEEN = frozenset({"not_run", "approval_required"})
+"""Kinds of results that say nothing about the call itself, so that no repetition is seen in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +47,132 @@ class Handled:
     ending: Ending | None = None
 
 
-def run_calls(
-    calls: tuple[ToolCall, ...],
-    catalogue: Catalogue,
-    budget: Budget,
-    repetition: Repetition,
-    *,
-    said: str,
-) -> Generator[Action, Outcome, Handled]:
-    """Run the calls one after the other, as far as the budget goes.
+def runs_beside_others(tool: Tool) -> bool:
+    """Whether calls of a tool may run side by side: only where it is said that it only reads."""
+    return tool.risk is Risk.READ_ONLY
 
-    A call that repeats another of the same reply is not run; it gets the other's result. Once the
-    turn has to end, the calls that are left are answered with the reason.
+
+class Batch:
+    """The calls of one reply.
+
+    Args:
+        catalogue: the tools that were offered.
+        budget: what is left of the turn.
+        repetition: what has been called in earlier replies.
+        said: the user's words.
     """
-    run = _Run(catalogue, budget, repetition, said)
-    repeats = copies(calls)
-    results: dict[str, ToolResult] = {}
-    for call in calls:
-        if call.id not in repeats:
-            results[call.id] = yield from run.one(call)
-    for copy, original in repeats.items():
-        results[copy] = replace(results[original], call_id=copy, copy_of=original)
-    ordered = tuple(results[call.id] for call in calls)
-    return Handled(ordered, run.aside, run.withdrawn, run.ending or _pause(ordered))
+
+    def __init__(
+        self, catalogue: Catalogue, budget: Budget, repetition: Repetition, *, said: str
+    ) -> None:
+        self._catalogue, self._budget, self._repetition = catalogue, budget, repetition
+        self._said = said
+        self._calls: tuple[ToolCall, ...] = ()
+        self._early: dict[str, Job] = {}
+        self._wave: list[Job] = []
+        self._results: dict[str, ToolResult] = {}
+        self._withdrawn: StopReason | None = None
+        self._ending: Ending | None = None
+
+    def early(self, call: ToolCall) -> Job | None:
+        """The job of a call that may start before the reply is over: a first one that only reads.
+
+        What is given out here is not asked for again: :meth:`run` takes it as running.
+        """
+        tool = self._catalogue.get(call.name)
+        if tool is None or not runs_beside_others(tool):
+            return None
+        same = canonical(call.name, call.arguments)
+        if any(same == canonical(j.call.name, j.call.arguments) for j in self._early.values()):
+            return None
+        self._calls = (*(job.call for job in self._early.values()), call)
+        admitted = self._admit(call)
+        if isinstance(admitted, ToolResult):
+            return None
+        self._early[call.id] = admitted
+        return admitted
+
+    def run(self, calls: tuple[ToolCall, ...]) -> Generator[Action, Outcome, Handled]:
+        """Run the calls as far as the budget goes.
+
+        A call that repeats another of the same reply is not run; it gets the other's result. Once
+        the turn has to end, the calls that are left are answered with the reason.
+        """
+        self._calls = calls
+        repeats = copies(calls)
+        for call in calls:
+            if call.id not in repeats:
+                yield from self._one(call)
+        yield from self._flush()
+        for copy, original in repeats.items():
+            self._results[copy] = replace(self._results[original], call_id=copy, copy_of=original)
+        ordered = tuple(self._results[call.id] for call in calls)
+        aside = self._notice(ordered)
+        return Handled(ordered, aside, self._withdrawn, self._ending or _pause(ordered))
+
+    def _one(self, call: ToolCall) -> Generator[Action, Outcome, None]:
+        tool = self._catalogue.get(call.name)
+        beside = tool is not None and runs_beside_others(tool)
+        if not beside:
+            yield from self._flush()
+        admitted = self._early.get(call.id) or self._admit(call)
+        if isinstance(admitted, ToolResult):
+            self._results[call.id] = admitted
+            return
+        self._wave.append(admitted)
+        if not beside:
+            yield from self._flush()
+
+    def _admit(self, call: ToolCall) -> Job | ToolResult:
+        """The job for a call, or the result of one that does not run. The gates stand here."""
+        self._ending = self._ending or self._budget.overdue
+        if self._ending is not None:
+            return not_run(call, f"Not run: {self._ending.detail}.")
+        tool = self._catalogue.get(call.name)
+        if tool is None or tool.handler is None:
+            return not_run(call, _WAITING, "paused", "approval_required")
+        if echoes_example(call, self._said):
+            return not_run(call, NOT_RUN, kind="invalid_arguments")
+        if (waits := awaited(call, self._calls, self._said)) is not None:
+            return not_run(call, waits, kind="invalid_arguments")
+        if self._budget.spent:
+            self._withdrawn = "max_calls"
+            return not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
+        self._budget.executed += 1
+        return Job(call=call, tool=tool, seconds=self._budget.tool_seconds(tool))
+
+    def _flush(self) -> Generator[Action, Outcome, None]:
+        """Run the wave that has been gathered."""
+        jobs, self._wave = tuple(self._wave), []
+        if not jobs:
+            return
+        outcome = yield Execute(jobs=jobs, width=self._budget.max_parallel)
+        self._budget.hear(outcome)
+        if not isinstance(outcome, Executed | Interrupted):
+            raise TypeError(f"Execute was answered with {type(outcome).__name__}")
+        self._results |= {result.call_id: result for result in outcome.results}
+        if isinstance(outcome, Interrupted):
+            self._ending = Ending(outcome.reason, outcome.detail)
+            for job in jobs:
+                stopped = f"Stopped before it finished: {outcome.detail}."
+                unfinished = not_run(job.call, stopped, "error", "failed")
+                self._results.setdefault(job.call.id, unfinished)
+
+    def _notice(self, results: tuple[ToolResult, ...]) -> str:
+        """Count what was called with which result; returns what the model has to be told."""
+        seen = [
+            (call, result)
+            for call, result in zip(self._calls, results, strict=True)
+            if result.copy_of is None and result.kind not in _UNSEEN
+        ]
+        verdict = self._repetition.saw(seen)
+        if verdict == "stop":
+            self._withdrawn = self._withdrawn or "repeated_call"
+        if verdict == "tell":
+            names = " and ".join(dict.fromkeys(call.name for call, _ in seen))
+            earlier = "\n".join(result.content for _, result in seen)
+            return repeated(names, self._repetition.times, earlier)
+        return ""
 
 
 def _pause(results: tuple[ToolResult, ...]) -> Ending | None:
@@ -65,53 +180,6 @@ def _pause(results: tuple[ToolResult, ...]) -> Ending | None:
     if not waiting:
         return None
     return Ending("approval_required", f"the application has to run or approve: {waiting}")
-
-
-class _Run:
-    def __init__(
-        self, catalogue: Catalogue, budget: Budget, repetition: Repetition, said: str
-    ) -> None:
-        self._catalogue, self._budget, self._repetition = catalogue, budget, repetition
-        self._said = said
-        self.aside = ""
-        self.withdrawn: StopReason | None = None
-        self.ending: Ending | None = None
-
-    def one(self, call: ToolCall) -> Generator[Action, Outcome, ToolResult]:
-        self.ending = self.ending or self._budget.overdue
-        if self.ending is not None:
-            return not_run(call, f"Not run: {self.ending.detail}.")
-        tool = self._catalogue.get(call.name)
-        if tool is None or tool.handler is None:
-            return not_run(call, _WAITING, "paused", "approval_required")
-        if echoes_example(call, self._said):
-            return self._seen(call, not_run(call, NOT_RUN))
-        if self._budget.spent:
-            self.withdrawn = "max_calls"
-            return not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
-        self._budget.executed += 1
-        job = Job(call=call, tool=tool, seconds=self._budget.tool_seconds)
-        outcome = yield Execute(jobs=(job,))
-        self._budget.hear(outcome)
-        return self._take(call, outcome)
-
-    def _take(self, call: ToolCall, outcome: Outcome) -> ToolResult:
-        if isinstance(outcome, Interrupted):
-            self.ending = Ending(outcome.reason, outcome.detail)
-            stopped = not_run(call, f"Stopped before it finished: {outcome.detail}.", "error")
-            return outcome.results[0] if outcome.results else stopped
-        if not isinstance(outcome, Executed):
-            raise TypeError(f"Execute was answered with {type(outcome).__name__}")
-        return self._seen(call, outcome.results[0])
-
-    def _seen(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        """Count a result that the model may get again and again."""
-        verdict = self._repetition.saw(call, result)
-        if verdict == "stop":
-            self.withdrawn = self.withdrawn or "repeated_call"
-        elif verdict == "tell":
-            self.aside = repeated(call.name, self._repetition.times)
-        return result
 
 
 def not_run(

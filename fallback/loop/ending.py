@@ -6,6 +6,7 @@ from fallback.errors import FallbackError
 from fallback.limits import Limits
 from fallback.loop.actions import Outcome
 from fallback.messages import StopReason
+from fallback.tools import Tool
 
 __all__ = ["Budget", "Ending"]
 
@@ -51,11 +52,15 @@ class Budget:
             return None
         return Ending("deadline", f"stopped after {self.elapsed:.0f} s (turn_seconds)")
 
+    def tool_seconds(self, tool: Tool) -> float | None:
+        """Deadline of a call: the tool's own or everybody's, or the turn's if that comes first."""
+        own = self._limits.tool_seconds if tool.timeout is None else tool.timeout
+        return min((s for s in (own, self.seconds) if s is not None), default=None)
+
     @property
-    def tool_seconds(self) -> float | None:
-        """Deadline of the next tool: its own, or the turn's if that comes first."""
-        known = [s for s in (self._limits.tool_seconds, self.seconds) if s is not None]
-        return min(known, default=None)
+    def max_parallel(self) -> int:
+        """How many calls may run at a time."""
+        return self._limits.max_parallel
 
     @property
     def spent(self) -> bool:

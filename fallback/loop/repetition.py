@@ -2,13 +2,13 @@
 
 Two calls are the same if name and arguments are, whatever the order of keys. Over several replies
 the *result* has to be the same too, and any other call in between starts the count anew: build,
-mend, build again is work, not a loop.
+mend, build again is work, not a loop. Several calls of one reply are counted as one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from fallback.limits import Limits
@@ -34,16 +34,23 @@ def copies(calls: Iterable[ToolCall]) -> dict[str, str]:
 
 
 class Repetition:
-    """Counts how often in a row one call has come back with one result."""
+    """Counts how often in a row the same calls have come back with the same results."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._last: tuple[str, str, str] | None = None
+        self._last: Sequence[tuple[str, str, str]] = ()
         self.times = 0
 
-    def saw(self, call: ToolCall, result: ToolResult) -> Literal["fine", "tell", "stop"]:
-        """Take one executed call; says whether the model has to be told, or stopped."""
-        seen = (canonical(call.name, call.arguments), result.status, result.content)
+    def saw(
+        self, answered: Sequence[tuple[ToolCall, ToolResult]]
+    ) -> Literal["fine", "tell", "stop"]:
+        """Take the calls of one reply; says whether the model has to be told, or stopped."""
+        if not answered:
+            return "fine"
+        seen = [
+            (canonical(call.name, call.arguments), result.status, result.content)
+            for call, result in answered
+        ]
         self.times = self.times + 1 if seen == self._last else 1
         self._last = seen
         if self.times >= self._limits.repeats_stopped:

@@ -28,7 +28,7 @@ from fallback.loop.actions import (
     Outcome,
 )
 from fallback.loop.asides import ANSWER_NOW, EMPTY, announced, announces_call
-from fallback.loop.calls import not_run, run_calls
+from fallback.loop.calls import Batch, not_run
 from fallback.loop.echo import COPIED, NOT_RUN, PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.plan import Ended, Plan
@@ -222,13 +222,8 @@ class TurnFlow:
         reading = generation.reading
         self._called = True
         self.record.say(reading.text, reading.calls)
-        handled = yield from run_calls(
-            reading.calls,
-            self._tools,
-            self._budget,
-            self._repetition,
-            said=self.record.question,
-        )
+        batch = Batch(self._tools, self._budget, self._repetition, said=self.record.question)
+        handled = yield from batch.run(reading.calls)
         self.record.keep(handled.results)
         if handled.ending:
             raise handled.ending

@@ -8,10 +8,10 @@ from contextlib import aclosing
 from typing import Self
 
 from fallback.errors import BackendError
-from fallback.execution import aexecute
-from fallback.loop import Action, Describe, Described, Execute, Generate, Outcome
-from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
-from fallback.messages import FinishReason, Turn
+from fallback.execution import amake, awave
+from fallback.loop import Action, Describe, Described, Execute, Generate, Job, Outcome
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
+from fallback.messages import FinishReason, ToolResult, Turn
 from fallback.session.base import Drive, SessionBase
 
 __all__ = ["AsyncSession"]
@@ -115,11 +115,13 @@ class AsyncSession(SessionBase):
         yield generation
 
     async def _execute(self, drive: Drive, action: Execute) -> AsyncGenerator[Progress | Outcome]:
-        for job in action.jobs:
-            yield ToolStarted(job.call)
-            result = await aexecute(job, self._context, self._plan.limits, drive.wake)
-            drive.ran(result)
-            yield ToolEnded(job.call, result)
-            if drive.wake.requested:
-                break
+        async def run(job: Job) -> ToolResult:
+            return await amake(job, self._context, drive.pace, drive.wake)
+
+        running = awave(action.jobs, run, width=action.width, wake=drive.wake)
+        async with aclosing(running) as events:
+            async for event in events:
+                if isinstance(event, ToolEnded):
+                    drive.ran(event.result)
+                yield event
         yield drive.executed()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import PROMPTED, Dialect
 from fallback.errors import BackendError, ConfigurationError, UnknownDialectError, UsageError
-from fallback.execution import Wake, check_context
+from fallback.execution import Pace, Rates, Wake, check_context
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import (
     Action,
@@ -52,6 +52,7 @@ class Drive:
         history: tuple[Message, ...],
         question: Message,
         clock: Callable[[], float],
+        rates: Rates,
     ) -> None:
         self._flow = TurnFlow(plan, history, question)
         self._actions = self._flow.run()
@@ -60,7 +61,15 @@ class Drive:
         self._reply_started = self._started
         self._reply: Reply | None = None
         self._results: list[ToolResult] = []
+        self._seconds = plan.limits.turn_seconds
         self.wake = Wake()
+        self.pace = Pace(
+            rates=rates,
+            clock=clock,
+            left=self._turn_left,
+            limits=plan.limits,
+            retries=plan.limits.max_transient_retries,
+        )
         self.ended: Ended | None = None
 
     def start(self) -> Action | None:
@@ -90,6 +99,9 @@ class Drive:
     def elapsed(self) -> float:
         """Seconds since the turn began."""
         return self._clock() - self._started
+
+    def _turn_left(self) -> float | None:
+        return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
 
     # A reply under way --------------------------------------------------------------------------
 
@@ -206,6 +218,7 @@ class SessionBase:
         self._owns_backend = backend is None
         self._backend = _connect(host, endpoint, limits) if backend is None else backend
         self._clock = time.monotonic
+        self._rates = Rates()
         self._busy = threading.Lock()
         self._drive: Drive | None = None
         self._route: Route | None = None
@@ -251,7 +264,7 @@ class SessionBase:
             raise UsageError("this session is in the middle of a turn; use one session per thread")
         try:
             plan = replace(self._plan, route=self._route)
-            drive = self._drive = Drive(plan, self._messages, asked, self._clock)
+            drive = self._drive = Drive(plan, self._messages, asked, self._clock, self._rates)
             try:
                 yield drive
             except BaseException as cause:

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterable
 from typing import Self
 
 from fallback.errors import BackendError
-from fallback.execution import execute
-from fallback.loop import Describe, Described, Execute, Generate, Outcome
-from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
-from fallback.messages import FinishReason, Turn
+from fallback.execution import make, wave
+from fallback.loop import Describe, Described, Execute, Generate, Job, Outcome
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
+from fallback.messages import FinishReason, ToolResult, Turn
 from fallback.session.base import Drive, SessionBase
 
 __all__ = ["Session"]
@@ -130,11 +130,11 @@ class Session(SessionBase):
         return generation
 
     def _execute(self, drive: Drive, action: Execute) -> Generator[Progress, None, Outcome]:
-        for job in action.jobs:
-            yield ToolStarted(job.call)
-            result = execute(job, self._context, self._plan.limits, drive.wake)
-            drive.ran(result)
-            yield ToolEnded(job.call, result)
-            if drive.wake.requested:
-                break
+        def run(job: Job) -> ToolResult:
+            return make(job, self._context, drive.pace, drive.wake)
+
+        for event in wave(action.jobs, run, width=action.width, wake=drive.wake):
+            if isinstance(event, ToolEnded):
+                drive.ran(event.result)
+            yield event
         return drive.executed()

@@ -17,6 +17,7 @@ from fallback.tools.binding import bound_arguments
 from fallback.tools.dicts import read_dict
 from fallback.tools.functions import FunctionSignature, read_signature
 from fallback.tools.names import check_name
+from fallback.tools.pace import check_pace
 
 
 class Risk(StrEnum):
@@ -45,6 +46,8 @@ class Tool:
         idempotent: whether calling it twice is the same as calling it once.
         idempotency_key: takes the handler's arguments and names the operation, as text: calls of
             one name are one operation, which runs once.
+        timeout: seconds after which a call is given up; ``None`` for ``Limits.tool_seconds``.
+        rate: ``(n, seconds)``: at most ``n`` calls of a session begin within so many seconds.
         examples: arguments that show how it is used; the first valid one is shown to the model.
         lint_off: rules of ``fallback lint`` that do not hold for this tool, each with the reason.
         compiled: the schema made ready; what :mod:`fallback.schema` works with.
@@ -64,6 +67,8 @@ class Tool:
     preview: Callable[..., Any] | None = None
     idempotent: bool = False
     idempotency_key: Callable[..., str] | None = None
+    timeout: float | None = None
+    rate: tuple[int, float] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     lint_off: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: Limits = field(default=DEFAULT_LIMITS, repr=False)
@@ -92,6 +97,7 @@ class Tool:
         put(self, "examples", tuple(dict(example) for example in self.examples))
         if self.risk is not None:
             put(self, "risk", _risk(self.risk, self.name))
+        check_pace(self.name, self.timeout, self.rate)
 
     @classmethod
     def from_function(
@@ -107,6 +113,8 @@ class Tool:
         preview: Callable[..., Any] | None = None,
         idempotent: bool = False,
         idempotency_key: Callable[..., str] | None = None,
+        timeout: float | None = None,
+        rate: tuple[int, float] | None = None,
         examples: Iterable[Mapping[str, Any]] = (),
         lint_off: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -124,6 +132,8 @@ class Tool:
             preview: says what a call would do; see :class:`Tool`.
             idempotent: calling it twice is the same as calling it once.
             idempotency_key: names the operation of a call; see :class:`Tool`.
+            timeout: seconds after which a call is given up.
+            rate: at most how many calls begin within how many seconds.
             examples: arguments that show how it is used.
             lint_off: see the class.
             limits: bounds of the schema.
@@ -149,6 +159,8 @@ class Tool:
             preview=preview,
             idempotent=idempotent,
             idempotency_key=idempotency_key,
+            timeout=timeout,
+            rate=rate,
             examples=tuple(dict(example) for example in examples),
             lint_off=lint_off or {},
             limits=limits,
@@ -165,6 +177,8 @@ class Tool:
         hidden: bool = False,
         risk: Risk | None = None,
         untrusted: bool = False,
+        timeout: float | None = None,
+        rate: tuple[int, float] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
         """A tool from a dictionary as OpenAI, Ollama, Anthropic or MCP write it, or a bare one.
@@ -181,6 +195,8 @@ class Tool:
             hidden: keep it from the model.
             risk: what a call can do.
             untrusted: its results hold text from outside the application.
+            timeout: seconds after which a call is given up.
+            rate: at most how many calls begin within how many seconds.
             limits: bounds of the schema.
 
         Raises:
@@ -193,6 +209,8 @@ class Tool:
             injected=frozenset((injected,) if isinstance(injected, str) else injected),
             hidden=hidden,
             untrusted=untrusted,
+            timeout=timeout,
+            rate=rate,
             limits=limits,
         )
 
@@ -263,6 +281,8 @@ def tool(
     preview: Callable[..., Any] | None = None,
     idempotent: bool = False,
     idempotency_key: Callable[..., str] | None = None,
+    timeout: float | None = None,
+    rate: tuple[int, float] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
     lint_off: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
@@ -281,6 +301,8 @@ def tool(
     preview: Callable[..., Any] | None = None,
     idempotent: bool = False,
     idempotency_key: Callable[..., str] | None = None,
+    timeout: float | None = None,
+    rate: tuple[int, float] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
     lint_off: Mapping[str, str] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
@@ -301,6 +323,8 @@ def tool(
             preview=preview,
             idempotent=idempotent,
             idempotency_key=idempotency_key,
+            timeout=timeout,
+            rate=rate,
             examples=examples,
             lint_off=lint_off,
         )
