@@ -34,6 +34,7 @@ from benchmarks.peers.judging import same
 from benchmarks.peers.roster import ADAPTERS
 from benchmarks.peers.sets import canitoolcall
 from fallback import parse
+from fallback.compare.bfcl import json_schema
 from fallback.errors import FallbackError
 
 RESULT = Path(__file__).with_name("results") / "accuracy.md"
@@ -159,49 +160,32 @@ def read_raw(raw: Mapping[str, Any], case: Mapping[str, Any]) -> RawReading:
     return RawReading(raw=raw, case=case, calls=calls, problems=problems)
 
 
-# The leaderboard's names of types and what it makes of them itself (GORILLA_TO_OPENAPI).
-_TYPES = {
-    "any": "string",
-    "bool": "boolean",
-    "dict": "object",
-    "double": "number",
-    "float": "number",
-    "list": "array",
-    "tuple": "array",
-}
-
-
-def json_schema(schema: Any) -> Any:
-    """The leaderboard's schema as JSON Schema."""
-    if isinstance(schema, list):
-        return [json_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: json_schema(value) for key, value in schema.items()}
-    kind = made.get("type")
-    if isinstance(kind, str):
-        made["type"] = _TYPES.get(kind, kind)
-    return made
-
-
 def bfcl_verdicts(readings: Sequence[RawReading], cache: Path) -> dict[str, dict[str, Any]]:
-    """What the leaderboard's checker says, by id; it runs in an environment of its own."""
-    lines = [
-        json.dumps(
-            {
-                "id": reading.raw["id"],
-                "calls": reading.calls,
-                "functions": reading.case["tools"],
-                "answers": reading.case["ground_truth"],
-                "category": reading.case["category"],
-            }
-        )
+    """What the leaderboard's checker says, by id."""
+    lines = (
+        {
+            "id": reading.raw["id"],
+            "calls": reading.calls,
+            "functions": reading.case["tools"],
+            "answers": reading.case["ground_truth"],
+            "category": reading.case["category"],
+        }
         for reading in readings
-    ]
+    )
+    return checker_verdicts(lines, cache)
+
+
+def checker_verdicts(
+    lines: Iterable[Mapping[str, Any]], cache: Path
+) -> dict[str, dict[str, Any]]:
+    """The verdicts on lines as ``adapters/check_bfcl.py`` takes them, by id.
+
+    The checker runs in an environment of its own.
+    """
     python = python_of(prepared(BFCL, cache))
     done = subprocess.run(
         [python, "-W", "ignore", ADAPTERS / "check_bfcl.py"],
-        input="\n".join(lines) + "\n",
+        input="".join(json.dumps(line) + "\n" for line in lines),
         capture_output=True,
         text=True,
         encoding="utf-8",
