@@ -175,9 +175,7 @@ def bfcl_verdicts(readings: Sequence[RawReading], cache: Path) -> dict[str, dict
     return checker_verdicts(lines, cache)
 
 
-def checker_verdicts(
-    lines: Iterable[Mapping[str, Any]], cache: Path
-) -> dict[str, dict[str, Any]]:
+def checker_verdicts(lines: Iterable[Mapping[str, Any]], cache: Path) -> dict[str, dict[str, Any]]:
     """The verdicts on lines as ``adapters/check_bfcl.py`` takes them, by id.
 
     The checker runs in an environment of its own.

@@ -62,7 +62,7 @@ def main() -> int:
     chosen = options.parse_args()
     cache = chosen.cache.resolve()
     data = next(prepared(BFCL, cache).glob("lib/python*/site-packages/bfcl_eval/data"))
-    samples = list(all_samples(data, random.Random(chosen.seed)))
+    samples = list(all_samples(data, random.Random(chosen.seed)))  # noqa: S311 - repeatable, no secret
     theirs = checker_verdicts((sample.for_checker() for sample in samples), cache)
     differing = [s for s in samples if s.ours != theirs[s.id]["valid"]]
     for sample in differing:
@@ -79,9 +79,8 @@ def all_samples(data: Path, chance: random.Random) -> Iterator[Sample]:
         cases = {case.id: case for case in bfcl_cases(category, data=data)}
         for line, answers in questions(category, data=data):
             case = cases[line["id"]]
-            number = 0
-            for how, calls in (*right(answers, case), *wrong(answers, case, chance)):
-                number += 1
+            made = (*right(answers, case), *wrong(answers, case, chance))
+            for number, (how, calls) in enumerate(made):
                 yield Sample(
                     id=f"{case.id}:{how}:{number}",
                     how=how,
@@ -108,9 +107,7 @@ def right(answers: list[dict[str, Any]], case: Case) -> Iterator[tuple[str, Call
 
 
 def required_of(case: Case) -> dict[str, frozenset[str]]:
-    return {
-        tool["name"]: frozenset(tool["parameters"].get("required", ())) for tool in case.tools
-    }
+    return {tool["name"]: frozenset(tool["parameters"].get("required", ())) for tool in case.tools}
 
 
 def written(
@@ -285,7 +282,10 @@ def document(samples: list[Sample], theirs: Mapping[str, Mapping[str, Any]]) -> 
         accepted[sample.how] += theirs[sample.id]["valid"]
         same[sample.how] += sample.ours == theirs[sample.id]["valid"]
     rows = [f"| {how} | {n} | {accepted[how]} | {same[how]} |" for how, n in total.items()]
-    head = ["| calls | number | accepted by the checker | same verdict |", "| --- | --- | --- | --- |"]
+    head = [
+        "| calls | number | accepted by the checker | same verdict |",
+        "| --- | --- | --- | --- |",
+    ]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return "\n".join(
         [

@@ -14,11 +14,11 @@ lines may offer by name. The keys of a case:
                   patterns (:mod:`fallback.compare.patterns`); ``[]`` where no tool may be called
 ``ordered``       whether the calls have to come in this order; ``false`` by default
 ``text``          how text in arguments is compared: ``loose`` (default) or ``exact``
-``results``       what the tools return: ``[{"name", "arguments"?, "content" | "error"}]``; the first
-                  whose name and arguments (patterns too) fit. A case without them ends with the
-                  first calls, as the Berkeley leaderboard's do
-``answer``        ``{"has": [...], "not": [...]}``: what the final answer says and does not say; each
-                  entry is a text or a list of texts of which one will do
+``results``       what the tools return: ``[{"name", "arguments"?, "content" | "error"}]``; the
+                  first whose name and arguments (patterns too) fit. A case without them ends with
+                  the first calls, as the Berkeley leaderboard's do
+``answer``        ``{"has": [...], "not": [...]}``: what the final answer says and does not say;
+                  each entry is a text or a list of texts of which one will do
 ``num_ctx``       window in tokens that the case needs
 """
 
@@ -218,24 +218,22 @@ def _check_keys(value: Mapping[str, Any]) -> None:
         raise CaseError("'num_ctx' is a number of tokens")
 
 
-def _tools(
-    given: Any, defined: Mapping[str, Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
+def _tools(given: Any, defined: Mapping[str, Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     if given == "*":
         given = list(defined)
     if not isinstance(given, list) or not given:
         raise CaseError("'tools' is a list with at least one tool")
-    tools = []
-    for tool in given:
-        if isinstance(tool, str):
-            if tool not in defined:
-                known = ", ".join(defined) or "none at all"
-                raise CaseError(f"no tool {tool!r} is defined above; there are {known}")
-            tool = defined[tool]
-        if not isinstance(tool, Mapping):
-            raise CaseError("a tool is an object or the name of one that is defined above")
-        tools.append(tool)
-    return tools
+    return [_tool(tool, defined) for tool in given]
+
+
+def _tool(tool: Any, defined: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    if isinstance(tool, str) and tool not in defined:
+        known = ", ".join(defined) or "none at all"
+        raise CaseError(f"no tool {tool!r} is defined above; there are {known}")
+    found = defined[tool] if isinstance(tool, str) else tool
+    if not isinstance(found, Mapping):
+        raise CaseError("a tool is an object or the name of one that is defined above")
+    return found
 
 
 def _defined(tools: Any) -> Sequence[Mapping[str, Any]]:

@@ -82,9 +82,7 @@ def _matched(
     First as many wholly right ones as there can be (augmenting paths), then for what is left the
     nearest of the same name.
     """
-    fits = [
-        [i for i, call in enumerate(made) if _right(wanted, call)] for wanted in expected
-    ]
+    fits = [[i for i, call in enumerate(made) if _right(wanted, call)] for wanted in expected]
     owner: dict[int, int] = {}
 
     def assign(wanted: int, seen: set[int]) -> bool:
@@ -126,9 +124,7 @@ def _right(wanted: ExpectedCall, call: Call) -> bool:
     return wanted.name == call.name and patterns.matches(wanted.arguments, call.arguments)
 
 
-def _fields(
-    wanted: ExpectedCall, given: Mapping[str, Any] | None
-) -> tuple[int, int, list[str]]:
+def _fields(wanted: ExpectedCall, given: Mapping[str, Any] | None) -> tuple[int, int, list[str]]:
     """Right arguments, all arguments, and what is wrong with the rest."""
     pattern = wanted.arguments
     if given is None:

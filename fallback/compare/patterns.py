@@ -116,10 +116,11 @@ def read_fields(
     declared = declared if isinstance(declared, Mapping) else {}
     fields: dict[str, Pattern] = {}
     optional = set()
-    for name, given in value.items():
-        if isinstance(given, Mapping) and given.keys() == {"$optional"}:
+    for name, held in value.items():
+        given = held
+        if isinstance(held, Mapping) and held.keys() == {"$optional"}:
             optional.add(name)
-            given = given["$optional"]
+            given = held["$optional"]
         fields[name] = read(given, declared.get(name), loose=loose, depth=depth + 1)
     return Fields(fields, frozenset(optional))
 

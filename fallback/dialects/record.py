@@ -21,6 +21,8 @@ class Dialect:
         result_fence: info word of the block that holds a result; never a call marker.
         stop: strings at which generation should end, added to the model's own; only a hint.
         grammar: file under ``grammars/`` that describes the payload.
+        example: whether the system prompt shows a call of a real tool; otherwise only the form,
+            with placeholders. Small models copy what they are shown.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Dialect:
     result_fence: str
     stop: tuple[str, ...]
     grammar: str
+    example: bool = True
 
 
 FENCED = Dialect(

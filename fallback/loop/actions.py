@@ -50,6 +50,7 @@ class Generate:
         index: number of the step, from 0.
         id_prefix: beginning of the ids of the calls in the reply, unique within a conversation.
         seconds: time left for the turn; the driver ends a reply that takes longer.
+        read_text: whether calls are read from the text at all; otherwise only the server's count.
     """
 
     request: GenerationRequest
@@ -59,6 +60,7 @@ class Generate:
     id_prefix: str = "call_"
     limits: Limits = DEFAULT_LIMITS
     seconds: float | None = None
+    read_text: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

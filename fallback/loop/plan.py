@@ -29,6 +29,7 @@ class Plan:
         instructions: the application's system prompt.
         tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
         parallel: whether the model is told that one reply may hold several calls.
+        read_text: whether a reply in which the server reports no calls is searched for them.
         options: for the server, such as ``temperature``; absent ones are the model's own.
     """
 
@@ -40,6 +41,7 @@ class Plan:
     instructions: str = ""
     tool_choice: str = "auto"
     parallel: bool = True
+    read_text: bool = True
     limits: Limits = DEFAULT_LIMITS
     options: Mapping[str, Any] = field(default_factory=dict)
     num_ctx: int | None = None

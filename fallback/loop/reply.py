@@ -108,7 +108,7 @@ class Reply:
         action = self._action
         return Parser(
             action.catalogue,
-            tool_choice=action.tool_choice,
+            tool_choice=action.tool_choice if action.read_text else "none",
             reasoning_open=reasoning_open,
             limits=action.limits,
             id_prefix=action.id_prefix,
@@ -141,7 +141,8 @@ class Reply:
         if self._tool_calls:
             return self._structured(read, thinking)
         problems = read.problems
-        if thinking and not read.text.strip() and not read.calls and not problems:
+        silent = not read.text.strip() and not read.calls and not problems
+        if thinking and silent and self._action.read_text:
             problems = self._left_in(thinking, finish)
         if not read.calls and not problems and finish in ("stop", "tool_call"):
             problems = self._missing()

@@ -134,6 +134,7 @@ class TurnFlow:
             id_prefix=f"call_{record.replies + 1}_",
             limits=plan.limits,
             seconds=self._budget.seconds,
+            read_text=plan.read_text or self._mode == "prompt",
         )
         self._budget.hear(outcome)
         if isinstance(outcome, Interrupted):
@@ -272,11 +273,16 @@ class TurnFlow:
                 self._withdraw("answered", "the replies to a result stayed empty")
             else:
                 self._nudge(_EMPTY, text, EMPTY)
-        elif self._tools and announces_call(text, self._tools.names):
+        elif self._listens and announces_call(text, self._tools.names):
             self._nudge("announced a call that it did not make", text, announced(text))
         else:
             detail = "the answer was cut off at the limit of tokens" if cut else ""
             raise Ending("answered", detail, answer=text)
+
+    @property
+    def _listens(self) -> bool:
+        """Whether a call that is only promised in the text is asked for."""
+        return bool(self._tools) and (self._plan.read_text or self._mode == "prompt")
 
     def _nudge(self, what: str, text: str, aside: str) -> None:
         if what in self._nudged:

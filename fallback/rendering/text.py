@@ -28,6 +28,9 @@ __all__ = [
     "system_text",
 ]
 
+_FORM = ToolCall(id="", name="NAME", arguments={"PARAMETER": "VALUE"})
+"""A call with placeholders, for dialects without a worked example."""
+
 _LONGEST_QUESTION = 600
 """Characters of a question that are said again; a longer one is known by its beginning."""
 
@@ -65,8 +68,8 @@ def system_text(
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
-        tool=tools[0].name,
-        example=_example(tools[0], dialect),
+        tool=tools[0].name if dialect.example else None,
+        example=_example(tools[0], dialect) if dialect.example else call_text([_FORM], dialect),
         required=tool_choice != "auto",
         only=tools[0].name if tool_choice not in ("auto", "required") else None,
         parallel=parallel,

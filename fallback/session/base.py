@@ -194,6 +194,7 @@ class SessionBase:
         endpoint: RequestedEndpoint = "auto",
         num_ctx: int | None = None,
         think: bool | str | None = None,
+        read_text: bool = True,
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
@@ -213,6 +214,7 @@ class SessionBase:
             options={"temperature": 0.0, **(options or {})},
             num_ctx=num_ctx,
             think=think,
+            read_text=read_text,
         )
         self._on_event = on_event
         self._owns_backend = backend is None

@@ -43,6 +43,8 @@ class Session(SessionBase):
         endpoint: for Ollama: ``auto``, ``generate`` or ``chat``.
         num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
         think: whether (or how hard) a thinking model should think; ``None`` leaves it alone.
+        read_text: whether, in native mode, a reply in which the server reports no calls is searched
+            for them; without it the session takes the server's word, as most applications do.
 
     A session keeps its conversation over many :meth:`run` calls and is used by one thread at a
     time.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fallback.catalogue import Catalogue
@@ -56,6 +58,17 @@ def test_the_example_in_the_prompt_is_a_valid_call_of_a_real_tool(dialect: Diale
     assert reading.problems == ()
     assert [call.name for call in reading.calls] == ["get_weather"]
     assert reading.calls[0].repairs == ()
+
+
+@DIALECTS
+def test_without_the_worked_example_the_prompt_shows_only_the_form(dialect: Dialect) -> None:
+    prompt = system_text(TOOLS, replace(dialect, example=False))
+    (form,) = blocks(prompt, dialect)
+    assert "NAME" in form
+    assert "VALUE" in form
+    assert "get_weather" not in form
+    assert parse(form, TOOLS).calls == ()
+    assert "get_weather" in prompt  # the tools themselves are described as ever
 
 
 @DIALECTS

@@ -264,3 +264,28 @@ def test_a_dialect_can_be_given_as_its_record() -> None:
     backend = ScriptedBackend(["Hi."])
     Session("m", [get_weather], backend=backend, dialect=PROMPTED["pythonic"]).run("Hello.")
     assert "```tool_code" in backend.requests[0].messages[0].content
+
+
+WRITTEN = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
+
+
+@DRIVERS
+@pytest.mark.parametrize("text", [WRITTEN, "I will now call get_weather."])
+def test_a_server_can_be_taken_at_its_word(drive: Drive, text: str) -> None:
+    backend = ScriptedBackend([text], capabilities=["tools"])
+    (turn,) = drive(backend, "Weather in Oslo?", mode="native", read_text=False)
+    assert (turn.answer, turn.tools_used, len(turn.steps)) == (text, (), 1)
+    assert turn.steps[0].source == "none"
+
+
+def test_calls_that_the_server_reports_count_without_its_text() -> None:
+    call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    backend = ScriptedBackend([{"tool_calls": [call]}, "Sunny."], capabilities=["tools"])
+    (turn,) = blocking(backend, "Weather in Oslo?", mode="native", read_text=False)
+    assert (turn.answer, turn.tools_used) == ("Sunny.", ("get_weather",))
+
+
+def test_prompt_mode_reads_the_text_in_any_case() -> None:
+    backend = ScriptedBackend([WRITTEN, "Sunny."])
+    (turn,) = blocking(backend, "Weather in Oslo?", mode="prompt", read_text=False)
+    assert turn.tools_used == ("get_weather",)
