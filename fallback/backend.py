@@ -52,7 +52,8 @@ class GenerationRequest:
 
     ``prefill`` is the beginning of the reply, put into the model's mouth; it is not part of the
     text that comes back. ``stop`` is added to the model's own stop strings, never in place of them.
-    ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...).
+    ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...). ``keep_alive`` goes
+    before the backend's own.
     """
 
     model: str
@@ -65,6 +66,7 @@ class GenerationRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     num_ctx: int | None = None
     think: bool | str | None = None
+    keep_alive: str | float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -244,7 +244,7 @@ def _fields(
         options,
         think=think,
         response_format=request.format,
-        keep_alive=sending.keep_alive,
+        keep_alive=sending.keep_alive if request.keep_alive is None else request.keep_alive,
     )
 
 

@@ -1,0 +1,148 @@
+"""The core: an ``Ask`` in, events out. Everything between is decided in :mod:`..course`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Protocol
+
+from fallback.backend import AsyncBackend, ModelInfo
+from fallback.errors import BackendError, FallbackError
+from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop import Generate, Generation
+from fallback.loop.reply import Reply
+from fallback.parsing.events import Event as Parsed
+from fallback.proxy.ask import Ask
+from fallback.proxy.course import Course, Record
+from fallback.proxy.events import Event, Failed
+from fallback.proxy.failures import failure_of
+from fallback.proxy.render import Rendered
+from fallback.proxy.settings import Settings
+from fallback.proxy.windows import Windows
+from fallback.routing import choose
+
+__all__ = ["Answerer", "Models"]
+
+_LEAST_ANSWER = 256
+
+
+class Models(Protocol):
+    """The part of the upstream that generates."""
+
+    async def describe(self, model: str) -> ModelInfo:
+        """What the model is; cheap to ask again."""
+        ...
+
+    async def backend(self, endpoint: str) -> AsyncBackend:
+        """Where requests are sent; ``endpoint`` is that of the model's settings."""
+        ...
+
+
+class Answerer:
+    """Answers asks.
+
+    Args:
+        models: the upstream.
+        settings: of the server.
+        limits: of one reply.
+    """
+
+    def __init__(
+        self, models: Models, settings: Settings, *, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self._models, self.settings, self._limits = models, settings, limits
+        self._windows = Windows(most_wished=settings.max_num_ctx, limits=limits)
+
+    async def answer(
+        self, ask: Ask, *, told: Callable[[Record], object] = lambda record: None
+    ) -> AsyncGenerator[Event]:
+        """The events of the answer; the last is ``Finished`` or ``Failed``.
+
+        Closing the iterator ends the generation. ``told`` is given the record of the answer while
+        it is still being written; it is complete with the last event.
+        """
+        settings = self.settings.for_model(ask.model)
+        try:
+            info = await self._models.describe(ask.model)
+            course = Course(
+                ask,
+                info,
+                choose(info, settings.mode),
+                settings,
+                limits=self._limits,
+                id_prefix=f"call_{secrets.token_hex(4)}_",
+            )
+            told(course.record)
+            backend = await self._models.backend(settings.endpoint)
+            while not course.done:
+                async with aclosing(self._round(ask, course, info, backend)) as events:
+                    async for event in events:
+                        yield event
+        except FallbackError as error:
+            yield Failed(failure_of(error))
+
+    async def _round(
+        self, ask: Ask, course: Course, info: ModelInfo, backend: AsyncBackend
+    ) -> AsyncGenerator[Event]:
+        """One reply of the model."""
+        told = course.rendered()
+        action, guessed = self._action(ask, course, info, told)
+        reply = Reply(action)
+        started = time.monotonic()
+        failure: BackendError | None = None
+        try:
+            async with aclosing(_generator(backend, action)) as chunks:
+                async for chunk in chunks:
+                    for event in course.take(reply.feed(chunk)):
+                        yield event
+                    if reply.finished or course.enough:
+                        break
+        except BackendError as error:
+            failure = error
+        events, generation = _ended(reply, course, failure, time.monotonic() - started)
+        generation = self._counted(generation, info, guessed)
+        for event in course.close(events, generation):
+            yield event
+
+    def _action(
+        self, ask: Ask, course: Course, info: ModelInfo, told: Rendered
+    ) -> tuple[Generate, int]:
+        key = f"{info.name}@{info.digest}"
+        messages = told.request.messages
+        guessed = self._windows.guess(key, messages, told.extra_chars)
+        asked = ask.options.get("num_predict")
+        wanted = asked if isinstance(asked, int) and asked > 0 else None
+        wished = ask.options.get("num_ctx")
+        num_ctx = self._windows.choose(
+            key,
+            guessed,
+            trained=info.context_length,
+            wished=wished if isinstance(wished, int) and wished > 0 else None,
+            fixed=self.settings.for_model(ask.model).num_ctx or info.details.get("num_ctx"),
+            answer_tokens=wanted,
+        )
+        room = max(num_ctx - guessed, _LEAST_ANSWER)
+        return course.action(told, num_ctx, min(wanted or room, num_ctx)), guessed
+
+    def _counted(self, generation: Generation, info: ModelInfo, guessed: int) -> Generation:
+        """With the tokens of the prompt, guessed where the reply was ended before they came."""
+        usage = generation.usage
+        if usage.prompt_tokens:
+            self._windows.learn(f"{info.name}@{info.digest}", guessed, usage.prompt_tokens)
+            return generation
+        return replace(generation, usage=replace(usage, prompt_tokens=guessed))
+
+
+def _generator(backend: AsyncBackend, action: Generate) -> Any:
+    """The stream of chunks; every backend's is a generator, which can be closed."""
+    return backend.astream(action.request)
+
+
+def _ended(
+    reply: Reply, course: Course, failure: BackendError | None, seconds: float
+) -> tuple[list[Parsed], Generation]:
+    reason = None if failure is not None or reply.finished else course.enough
+    return reply.close(finish_reason=reason, error=failure, seconds=seconds)

@@ -1,0 +1,345 @@
+"""One answer in the making: what to ask the model next, and what of its reply may go out.
+
+Strategy. A reply is read while it comes. Prose goes out at once, a call when it is complete and
+validated, and after the first batch of calls the model is not heard any further. A reply whose call
+could not be read is asked for once more, with a correction that the client never sees. No I/O here;
+:mod:`fallback.proxy.answer` drives it.
+
+What must stay true: nothing that went out is taken back or said twice; every answer ends with one
+``Finished`` or ``Failed``; once a call is out, the answer ends as one with calls, whatever happens
+behind, because several clients are already running it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from fallback.backend import ModelInfo
+from fallback.dialects.record import PROMPTED
+from fallback.errors import (
+    BackendError,
+    BackendProtocolError,
+    BackendStatusError,
+    CapabilityError,
+)
+from fallback.limits import Limits
+from fallback.loop import Generate, Generation
+from fallback.loop.asides import EMPTY
+from fallback.loop.echo import COPIED, echoes_example
+from fallback.messages import Mode, Problem, Reading, ToolCall, Usage
+from fallback.parsing import events as parsed
+from fallback.proxy.ask import Ask
+from fallback.proxy.events import (
+    CallReady,
+    Event,
+    Failed,
+    Finished,
+    TextDelta,
+)
+from fallback.proxy.failures import failure_of, no_call
+from fallback.proxy.render import Rendered, fits_format, rendered
+from fallback.proxy.settings import ModelSettings
+from fallback.proxy.stops import StopFilter
+from fallback.rendering import correction_text
+from fallback.rendering.text import offered
+from fallback.routing import Route
+
+__all__ = ["Course", "Record"]
+
+_NO_ANSWER = "(The model gave no answer.)"
+"""Some clients repeat a request without end if its answer is empty."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of an answer, for logs and metrics.
+
+    Attributes:
+        mode: how the model was asked last.
+        rounds: replies that were asked for.
+        repairs: names of the repairs on calls that went out.
+        problems: kinds of what was refused.
+        suppressed: calls that were recognised and not meant.
+    """
+
+    mode: Mode = "prompt"
+    path: str = ""
+    why: str = ""
+    rounds: int = 0
+    calls: int = 0
+    repairs: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    suppressed: int = 0
+    usage: Usage = field(default_factory=Usage)
+    upstream_error: str = ""
+
+
+class Course:
+    """One answer. Ask for :meth:`action`, feed :meth:`take`, then :meth:`close`, until done.
+
+    Args:
+        ask: what the client wants.
+        info: what the server says of the model.
+        route: the mode to begin with.
+        settings: the model's.
+        limits: of one reply.
+        id_prefix: beginning of the ids of its calls, unlike that of any other answer.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        info: ModelInfo,
+        route: Route,
+        settings: ModelSettings,
+        *,
+        limits: Limits,
+        id_prefix: str,
+    ) -> None:
+        self._ask, self._info, self._settings, self._limits = ask, info, settings, limits
+        self._prefix = id_prefix
+        self._dialect = PROMPTED[settings.dialect]
+        self._tools = offered(ask.catalogue, ask.tool_choice)
+        self._forced = ask.tool_choice not in ("auto", "none")
+        self._may_switch = settings.mode == "auto"
+        self.record = Record(mode=route.mode, why=route.why)
+        self._left = max(settings.corrections, 0)
+        self._aside = ""
+        self._only_format = False
+        self._stops = StopFilter(ask.stop)
+        self._out = 0  # calls that went out
+        self._said = False  # whether any text went out
+        self._space = ""  # blank end of the text: goes out with more text, not before a call
+        self._held: list[str] = []
+        self.done = False
+
+    # Asking -------------------------------------------------------------------------------------
+
+    @property
+    def wants_tools(self) -> bool:
+        """Whether calls are looked for."""
+        return len(self._tools) > 0 and not self._only_format
+
+    def rendered(self) -> Rendered:
+        """What the model is told next."""
+        return rendered(
+            self._ask,
+            self._info,
+            self.record.mode,
+            self._dialect,
+            tools=self.wants_tools,
+            extra=self._settings.template,
+            aside=self._aside,
+        )
+
+    def action(self, told: Rendered, num_ctx: int, num_predict: int) -> Generate:
+        """The next request, in a window of that many tokens."""
+        ask = self._ask
+        options = {k: v for k, v in ask.options.items() if k not in ("num_ctx", "stop")}
+        if self.wants_tools:
+            # A call has one right spelling: the likeliest token unless the client wants variety.
+            options.setdefault("temperature", 0.0)
+        options["num_predict"] = num_predict
+        think = ask.think if ask.think is not None else self._settings.think
+        request = replace(
+            told.request, options=options, num_ctx=num_ctx, think=think, keep_alive=ask.keep_alive
+        )
+        prefix = f"{self._prefix}{self.record.rounds}_" if self.record.rounds else self._prefix
+        self.record.rounds += 1
+        self._held = []
+        return Generate(
+            request=request,
+            catalogue=self._tools,
+            tool_choice=ask.tool_choice if self.wants_tools else "none",
+            id_prefix=prefix,
+            limits=self._limits,
+        )
+
+    # A reply under way --------------------------------------------------------------------------
+
+    @property
+    def enough(self) -> Literal["stop", "tool_call"] | None:
+        """Why the model need not go on, although it would."""
+        if self._stops.hit is not None:
+            return "stop"
+        return "tool_call" if self._out and not self._ask.parallel else None
+
+    def take(self, events: Iterable[parsed.Event]) -> Iterator[Event]:
+        """What of these events goes out."""
+        for event in events:
+            if isinstance(event, parsed.TextDelta):
+                yield from self._text(event.text)
+            elif isinstance(event, parsed.ReasoningDelta):
+                yield event
+            elif isinstance(event, parsed.CallReady) and self.record.mode == "prompt":
+                yield from self._call(event.call)
+
+    @property
+    def _holds(self) -> bool:
+        """Whether text has to wait until it is known what it belongs to."""
+        return self._forced or self.record.rounds > 1 or self._checks_format
+
+    @property
+    def _checks_format(self) -> bool:
+        return self._ask.format is not None and self.wants_tools
+
+    def _text(self, text: str) -> Iterator[Event]:
+        if self._holds:
+            self._held.append(text)
+        else:
+            yield from self._say(text)
+
+    def _say(self, text: str) -> Iterator[Event]:
+        if self._out:
+            return  # behind its calls a model only makes up their results
+        text = self._space + self._stops.feed(text)
+        visible = text.rstrip()
+        self._space = text[len(visible) :]
+        if visible:
+            self._said = True
+            yield TextDelta(visible)
+
+    def _call(self, call: ToolCall) -> Iterator[Event]:
+        over = (self._out and not self._ask.parallel) or self._stops.hit is not None
+        if over or echoes_example(call, self._last_words()):
+            return
+        if not self._out and not self._said:
+            yield from self._release()
+        index, self._out = self._out, self._out + 1
+        self.record.repairs += call.repairs
+        yield CallReady(index, call)
+
+    def _release(self) -> Iterator[Event]:
+        """Say what was held back."""
+        held, self._held = "".join(self._held), []
+        if self._said and held.strip():
+            held = f"\n\n{held}"
+        yield from self._say(held)
+
+    def _last_words(self) -> str:
+        return next((m.content for m in reversed(self._ask.messages) if m.role == "user"), "")
+
+    # The end of a reply -------------------------------------------------------------------------
+
+    def close(self, events: Iterable[parsed.Event], generation: Generation) -> Iterator[Event]:
+        """The reply has ended; says the last of it, and decides whether there is another one."""
+        yield from self.take(events)
+        reading = generation.reading
+        record = self.record
+        record.path = generation.path or record.path
+        record.usage = record.usage + generation.usage
+        record.problems += tuple(problem.kind for problem in reading.problems)
+        record.suppressed += len(reading.suppressed)
+        if record.mode == "native":
+            for call in reading.calls:
+                yield from self._call(self._unique(call))
+        record.calls = self._out
+        if self._out:
+            yield from self._finish("tool_calls")
+        elif generation.error is not None:
+            yield from self._failed(generation, generation.error)
+        elif self._stops.hit is not None:
+            yield from self._finish("stop")
+        else:
+            yield from self._judge(generation, reading)
+
+    def _unique(self, call: ToolCall) -> ToolCall:
+        """The call under an id of ours: servers give the same ids again and again."""
+        return replace(call, id=f"{self._prefix}{self.record.rounds}_{self._out}")
+
+    def _failed(self, generation: Generation, error: BackendError) -> Iterator[Event]:
+        self.record.upstream_error = type(error).__name__
+        nothing_yet = not self._said and not generation.raw
+        if self.record.mode == "native" and self._may_switch and self.wants_tools and nothing_yet:
+            lacking = isinstance(error, CapabilityError) and error.missing == "tools"
+            broken = isinstance(error, BackendStatusError) and error.status == 500
+            if lacking or broken or isinstance(error, BackendProtocolError):
+                self._switch(f"asked natively, the server failed: {error}")
+                return
+        self.done = True
+        yield Failed(failure_of(error))
+
+    def _switch(self, why: str) -> None:
+        self.record.mode, self.record.why = "prompt", why
+
+    def _judge(self, generation: Generation, reading: Reading) -> Iterator[Event]:
+        """A whole reply without a call that went out."""
+        text = reading.text.strip()
+        cut = generation.finish_reason == "length"
+        problems = self._problems(reading)
+        if self._swallowed(generation):
+            self._switch("the server swallowed the model's tool call")
+        elif problems and self._left > 0:
+            self._correct(problems, generation)
+        elif problems and self._forced:
+            self.done = True
+            yield Failed(no_call(problems[0]))
+        elif problems:
+            yield from self._as_text(generation, reading)
+        elif self._checks_format and not fits_format(text, self._ask.format):
+            self._only_format = True
+        elif not text and not self._said and not cut and self.wants_tools:
+            yield from self._empty()
+        else:
+            yield from self._release()
+            yield from self._finish("length" if cut else "stop")
+
+    def _problems(self, reading: Reading) -> tuple[Problem, ...]:
+        if reading.calls:  # there were calls, and none went out: all of them echo the example
+            return (Problem(kind="invalid_arguments", message=COPIED),)
+        return reading.problems if self.wants_tools else ()
+
+    def _swallowed(self, generation: Generation) -> bool:
+        """Whether a server has eaten a call that it could not read: tokens, nothing to show."""
+        return (
+            self.record.mode == "native"
+            and self._may_switch
+            and self.wants_tools
+            and not generation.raw.strip()
+            and not generation.thinking.strip()
+            and not generation.tool_calls
+            and generation.usage.completion_tokens > 0
+        )
+
+    def _correct(self, problems: tuple[Problem, ...], generation: Generation) -> None:
+        self._left -= 1
+        dialect = self._dialect if self.record.mode == "prompt" else None
+        quoted = [_with_words(problem, generation) for problem in problems[:4]]
+        self._aside = correction_text(quoted, self._tools, dialect)
+
+    def _empty(self) -> Iterator[Event]:
+        if self._left > 0:
+            self._left -= 1
+            self._aside = EMPTY
+            return
+        yield TextDelta(_NO_ANSWER)
+        yield from self._finish("stop")
+
+    def _as_text(self, generation: Generation, reading: Reading) -> Iterator[Event]:
+        """Nothing vanishes: what could not be read as a call is told as the text that it was."""
+        if self._said and not self._holds:
+            refused = "".join(
+                generation.raw[segment.start : segment.end]
+                for segment in reading.segments
+                if segment.kind in ("call", "rejected", "markup")
+            )
+            yield from self._say(refused)
+        else:
+            self._held = []
+            yield from self._say(generation.raw or generation.thinking)
+        cut = generation.finish_reason == "length"
+        yield from self._finish("length" if cut else "stop")
+
+    def _finish(self, reason: Literal["stop", "length", "tool_calls"]) -> Iterator[Event]:
+        self.done = True
+        rest = self._space + ("" if self._stops.hit else self._stops.close())
+        if rest and not self._out:
+            yield TextDelta(rest)
+        yield Finished(reason, self.record.usage, self._stops.hit)
+
+
+def _with_words(problem: Problem, generation: Generation) -> Problem:
+    """The problem with the words that it is about."""
+    return problem if problem.text else replace(problem, text=generation.raw[slice(*problem.span)])

@@ -1,0 +1,91 @@
+"""A streamed answer on its way: started early, kept alive, and ended when the client has gone.
+
+Strategy. One task pulls the events, so that a silence can be noticed without disturbing the
+generation; whoever writes the response takes what has come, several at a time if they have.
+
+What must stay true: closing a flow, at any moment, closes the generation behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from fallback.proxy.events import Event, Failed, Failure
+from fallback.proxy.wires import StreamEncoder
+
+__all__ = ["BROKEN", "Flow", "encoded"]
+
+_log = logging.getLogger("fallback.proxy")
+_AHEAD = 256
+"""Events that may wait for a slow client before the generation waits too."""
+
+
+class Flow:
+    """Events that are pulled by a task of their own. To be closed."""
+
+    def __init__(self, events: AsyncGenerator[Event]) -> None:
+        self._events = events
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
+        self._task = asyncio.create_task(self._pull())
+
+    async def next(self, seconds: float) -> list[Event] | None:
+        """What has come, at least one event; empty after so many seconds; ``None`` at the end."""
+        queue = self._queue
+        try:
+            first = queue.get_nowait()
+        except asyncio.QueueEmpty:
+            try:
+                async with asyncio.timeout(seconds):
+                    first = await queue.get()
+            except TimeoutError:
+                return []
+        if first is None:
+            return None
+        taken = [first]
+        while not queue.empty():
+            more = queue.get_nowait()
+            if more is None:
+                queue.put_nowait(None)
+                break
+            taken.append(more)
+        return taken
+
+    async def aclose(self) -> None:
+        """End it; what generates is cancelled."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _pull(self) -> None:
+        try:
+            async with contextlib.aclosing(self._events):
+                async for event in self._events:
+                    await self._queue.put(event)
+        except Exception:  # noqa: BLE001 -- whatever it was, the stream has to end as one
+            _log.exception("an answer failed inside the server")
+            await self._queue.put(Failed(BROKEN))
+        await self._queue.put(None)
+
+
+BROKEN = Failure(kind="internal", message="the server failed; its log says where", status=500)
+
+
+async def encoded(
+    flow: Flow, encoder: StreamEncoder, first: list[Event], *, silence: float
+) -> AsyncIterator[bytes]:
+    """The bytes of a stream that has begun.
+
+    Args:
+        flow: where the events come from; closed by the caller.
+        encoder: of the client's wire.
+        first: events that have come already.
+        silence: seconds after which the client is told that the answer is still coming.
+    """
+    yield encoder.open() + b"".join(map(encoder.encode, first))
+    while (events := await flow.next(silence)) is not None:
+        piece = b"".join(map(encoder.encode, events)) if events else encoder.keep_alive()
+        if piece:
+            yield piece
