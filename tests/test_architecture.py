@@ -19,7 +19,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "2 text": ("parsing", "dialects", "rendering", "families", "validation", "templating"),
     "3 decisions": ("backend", "routing", "loop"),
     "4 I/O": ("execution", "ollama", "hosts", "engine", "session"),
-    "5 edges": ("cli", "testing", "toolfile", "doctor", "compare", "lint", "__main__"),
+    "5 edges": (
+        "cli",
+        "testing",
+        "toolfile",
+        "doctor",
+        "compare",
+        "lint",
+        "proxy",
+        "__main__",
+    ),
 }
 LEVEL = {name: level for level, names in enumerate(LAYERS.values()) for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))

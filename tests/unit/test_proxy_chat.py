@@ -59,7 +59,8 @@ def asked(upstream: Scripted, settings: Settings | None = None, /, **body: Any) 
     """Status and body of one request."""
 
     async def run() -> tuple[int, str]:
-        gateway = Gateway(settings or Settings(), upstream=upstream)  # type: ignore[arg-type]
+        server: Any = upstream
+        gateway = Gateway(settings or Settings(), upstream=server)
         request = {"model": "m", "messages": [QUESTION], "tools": [ADD], **body}
 
         async def pieces() -> AsyncIterator[bytes]:
