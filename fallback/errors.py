@@ -19,6 +19,7 @@
     │   │   └─ ContextWindowError          the prompt does not fit the window; carries the numbers
     │   └─ BackendProtocolError            an undecodable, failed or unfinished reply
     ├─ EngineError                         the embedded engine or its model store
+    ├─ LedgerError                         the ledger: locked, damaged, not there, or not to be done
     └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice
 
     ToolFailed, ToolRetry, ToolTransient,  signals a tool raises; they are not FallbackErrors
@@ -144,6 +145,10 @@ class BackendProtocolError(BackendError):
 
 class EngineError(FallbackError):
     """The embedded engine is not installed, has no such model, or its file is not the right one."""
+
+
+class LedgerError(FallbackError):
+    """The ledger cannot be read or written, or what is asked of it goes against what it holds."""
 
 
 class UsageError(FallbackError, RuntimeError):

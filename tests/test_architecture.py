@@ -18,7 +18,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "1 tools": ("schema", "tools", "catalogue"),
     "2 text": ("parsing", "dialects", "rendering", "families", "validation", "templating"),
     "3 decisions": ("backend", "routing", "loop"),
-    "4 I/O": ("execution", "ollama", "hosts", "engine", "session"),
+    "4 I/O": ("execution", "ledger", "ollama", "hosts", "engine", "session"),
     "5 edges": (
         "cli",
         "testing",

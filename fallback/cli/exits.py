@@ -16,6 +16,7 @@ from fallback.errors import (
     ContextWindowError,
     EngineError,
     FallbackError,
+    LedgerError,
     ModelNotFoundError,
     ToolFileError,
 )
@@ -35,6 +36,7 @@ class ExitCode(IntEnum):
     ENGINE = 8
     BACKEND = 9
     LINT = 10
+    LEDGER = 11
     INTERNAL = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -54,6 +56,7 @@ MEANING: dict[ExitCode, str] = {
     ExitCode.ENGINE: "the embedded engine or its model store failed",
     ExitCode.BACKEND: "the server failed, was too slow, or its reply was not usable",
     ExitCode.LINT: "`fallback lint` found errors in the tools",
+    ExitCode.LEDGER: "the ledger cannot be used, holds no such thing, or does not verify",
     ExitCode.INTERNAL: "a bug in fallback; --debug shows where",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.PIPE_CLOSED: "whoever read the output has gone",
@@ -71,6 +74,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (ContextWindowError, ExitCode.WINDOW),
     (BackendError, ExitCode.BACKEND),
     (EngineError, ExitCode.ENGINE),
+    (LedgerError, ExitCode.LEDGER),
     (FallbackError, ExitCode.USAGE),
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
     (BrokenPipeError, ExitCode.PIPE_CLOSED),

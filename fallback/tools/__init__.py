@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from fallback.tools.binding import ArgumentsError
+from fallback.tools.compensation import bind_compensation
 from fallback.tools.functions import Injected
 from fallback.tools.names import check_name
 from fallback.tools.record import Risk, Tool, ToolLike, tool
 
-__all__ = ["ArgumentsError", "Injected", "Risk", "Tool", "ToolLike", "check_name", "tool"]
+__all__ = [
+    "ArgumentsError",
+    "Injected",
+    "Risk",
+    "Tool",
+    "ToolLike",
+    "bind_compensation",
+    "check_name",
+    "tool",
+]

@@ -14,6 +14,7 @@ from fallback.schema import CompiledSchema, normalise
 from fallback.schema.checking import check_compiled
 from fallback.schema.places import cut
 from fallback.tools.binding import bound_arguments
+from fallback.tools.compensation import bound_to, check_compensation
 from fallback.tools.dicts import read_dict
 from fallback.tools.functions import FunctionSignature, read_signature
 from fallback.tools.names import check_name
@@ -50,6 +51,8 @@ class Tool:
         rate: ``(n, seconds)``: at most ``n`` calls of a session begin within so many seconds.
         examples: arguments that show how it is used; the first valid one is shown to the model.
         lint_off: rules of ``fallback lint`` that do not hold for this tool, each with the reason.
+        compensate: undoes a call; takes parameters of the tool by name, and ``result`` for what the
+            call returned. ``None`` if a call cannot be undone.
         compiled: the schema made ready; what :mod:`fallback.schema` works with.
 
     Raises:
@@ -71,6 +74,7 @@ class Tool:
     rate: tuple[int, float] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     lint_off: Mapping[str, str] = field(default_factory=dict, repr=False)
+    compensate: Callable[..., Any] | None = None
     limits: Limits = field(default=DEFAULT_LIMITS, repr=False)
     function: FunctionSignature | None = field(default=None, repr=False)
     compiled: CompiledSchema = field(init=False, repr=False)
@@ -98,6 +102,10 @@ class Tool:
         if self.risk is not None:
             put(self, "risk", _risk(self.risk, self.name))
         check_pace(self.name, self.timeout, self.rate)
+        if self.compensate is not None:
+            if isinstance(self.compensate, Tool):
+                put(self, "compensate", self.compensate.handler)
+            check_compensation(self)
 
     @classmethod
     def from_function(
@@ -117,6 +125,7 @@ class Tool:
         rate: tuple[int, float] | None = None,
         examples: Iterable[Mapping[str, Any]] = (),
         lint_off: Mapping[str, str] | None = None,
+        compensate: Callable[..., Any] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
         """A tool from a typed function: signature and docstring become schema and descriptions.
@@ -136,6 +145,7 @@ class Tool:
             rate: at most how many calls begin within how many seconds.
             examples: arguments that show how it is used.
             lint_off: see the class.
+            compensate: undoes a call.
             limits: bounds of the schema.
 
         Raises:
@@ -163,6 +173,7 @@ class Tool:
             rate=rate,
             examples=tuple(dict(example) for example in examples),
             lint_off=lint_off or {},
+            compensate=compensate,
             limits=limits,
             function=function,
         )
@@ -179,6 +190,7 @@ class Tool:
         untrusted: bool = False,
         timeout: float | None = None,
         rate: tuple[int, float] | None = None,
+        compensate: Callable[..., Any] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Tool:
         """A tool from a dictionary as OpenAI, Ollama, Anthropic or MCP write it, or a bare one.
@@ -197,6 +209,7 @@ class Tool:
             untrusted: its results hold text from outside the application.
             timeout: seconds after which a call is given up.
             rate: at most how many calls begin within how many seconds.
+            compensate: undoes a call.
             limits: bounds of the schema.
 
         Raises:
@@ -211,6 +224,7 @@ class Tool:
             untrusted=untrusted,
             timeout=timeout,
             rate=rate,
+            compensate=compensate,
             limits=limits,
         )
 
@@ -258,7 +272,11 @@ class Tool:
         if instance is None or self.function is None or not self.function.bound:
             return self
         assert self.handler is not None  # noqa: S101 - from_function always sets it
-        return replace(self, handler=self.handler.__get__(instance, owner))
+        return replace(
+            self,
+            handler=self.handler.__get__(instance, owner),
+            compensate=bound_to(self.compensate, instance),
+        )
 
 
 ToolLike = Tool | Callable[..., Any] | Mapping[str, Any]
@@ -285,6 +303,7 @@ def tool(
     rate: tuple[int, float] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
     lint_off: Mapping[str, str] | None = None,
+    compensate: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -305,6 +324,7 @@ def tool(
     rate: tuple[int, float] | None = None,
     examples: Iterable[Mapping[str, Any]] = (),
     lint_off: Mapping[str, str] | None = None,
+    compensate: Callable[..., Any] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Declare a function as a tool: ``@tool``, or ``@tool(name="...", risk=Risk.READ_ONLY)``.
 
@@ -327,6 +347,7 @@ def tool(
             rate=rate,
             examples=examples,
             lint_off=lint_off,
+            compensate=compensate,
         )
 
     return declare if fn is None else declare(fn)

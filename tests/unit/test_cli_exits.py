@@ -20,6 +20,7 @@ from fallback.cli.inputs import InputError
         (errors.CapabilityError("x", status=400, missing="completion"), 6),
         (errors.ContextWindowError("x", status=400, prompt_tokens=9, num_ctx=8), 7),
         (errors.EngineError("x"), 8),
+        (errors.LedgerError("x"), 11),
         (errors.BackendTimeoutError("x"), 9),
         (errors.BackendProtocolError("x"), 9),
         (errors.BackendStatusError("x", status=500), 9),

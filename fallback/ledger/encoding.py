@@ -1,0 +1,87 @@
+"""Values as text for storage and hashing, and secrets masked in what is written to the log.
+
+Text is ASCII JSON with sorted keys: PostgreSQL keeps neither NUL nor lone surrogates, and a hash
+needs one spelling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fallback.execution.content import to_text
+from fallback.messages import ToolResult
+
+__all__ = ["Masker", "canonical", "load_result", "masked", "result_text", "sha256"]
+
+Masker = Callable[[str], str]
+"""Replaces what is secret in a text."""
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[_-])(?:passw(?:or)?d|passphrase|pwd|pin|cvv|secret|token|credentials?|authorization"
+    r"|(?:api|access|private)[_-]?key)(?:$|[_-])|(?:password|secret|token|apikey)$"
+)
+
+
+def canonical(value: Any) -> str:
+    """The one text of a JSON value, and some text for any other."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):  # no JSON: keys of two types, cycles, objects
+        return json.dumps(to_text(value))
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of an ASCII text, in hex."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def masked(value: Any, mask: Masker) -> Any:
+    """A JSON value with its secrets masked: what has the name of one, and what looks like one."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {
+            mask(str(k)): MASK if _SECRET_NAME.search(str(k)) and v else masked(v, mask)
+            for k, v in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [masked(entry, mask) for entry in value]
+    return value
+
+
+def result_text(result: ToolResult) -> str:
+    """A result as text; its ``value`` in its JSON form, ``None`` if it has none."""
+    record = {
+        "name": result.name,
+        "call_id": result.call_id,
+        "status": result.status,
+        "content": result.content,
+        "value": _plain(result.value),
+        "seconds": result.seconds,
+        "warnings": list(result.warnings),
+    }
+    return canonical(record)
+
+
+def _plain(value: Any) -> Any:
+    """A value in its JSON form: itself where it has one, otherwise what a model was shown of it."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        return json.loads(to_text(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+def load_result(text: str) -> ToolResult:
+    """The result that :func:`result_text` wrote."""
+    record = json.loads(text)
+    return ToolResult(**{**record, "warnings": tuple(record["warnings"])})

@@ -1,0 +1,118 @@
+"""The ledger in PostgreSQL, for several machines (extra ``postgres``).
+
+SQLAlchemy keeps the connections and reads the address; the statements are those of every ledger.
+Transactions are ``READ COMMITTED``: each change names the state it expects, so it waits for a
+concurrent one of the same row and then finds that the state is another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fallback.errors import LedgerError
+from fallback.ledger.database import BUSY_SECONDS, Database, Row, Transaction
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+__all__ = ["PostgresDatabase"]
+
+CONNECT_SECONDS = 5
+"""Time to reach the server; it is usually near."""
+
+
+class PostgresDatabase(Database):
+    """A ledger in a database of a PostgreSQL server."""
+
+    dialect = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg  # noqa: F401  # asked for here, so that its absence is one clear line
+            from sqlalchemy import make_url
+            from sqlalchemy.exc import ArgumentError
+        except ImportError:
+            raise LedgerError(
+                "a ledger in PostgreSQL needs the extra: pip install 'toolcall-fallback[postgres]'"
+            ) from None
+        try:
+            self._url = make_url(url)
+        except (ArgumentError, ValueError):
+            # Not quoted: what cannot be read may have a password anywhere.
+            raise LedgerError(
+                "the address of the ledger cannot be read; it is postgresql://USER@HOST/DATABASE"
+            ) from None
+        self.shown = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self._engine: Engine | None = None
+        self._pid = os.getpid()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """See :meth:`Database.writing`."""
+        with self._errors(), self._engine_here().begin() as connection:
+            yield _PostgresTransaction(connection)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """See :meth:`Database.reading`."""
+        with self._errors(), self._engine_here().connect() as connection:
+            connection.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+            yield _PostgresTransaction(connection)
+
+    def close(self) -> None:
+        """See :meth:`Database.close`."""
+        if self._engine is not None:
+            self._engine.dispose(close=self._pid == os.getpid())
+        self._engine = None
+
+    def _engine_here(self) -> Engine:
+        from sqlalchemy import create_engine
+
+        if self._pid != os.getpid() and self._engine is not None:
+            self._engine.dispose(close=False)  # after a fork these are the parent's connections
+        self._pid = os.getpid()
+        if self._engine is None:
+            self._engine = create_engine(
+                self._url,
+                pool_pre_ping=True,
+                pool_timeout=BUSY_SECONDS,
+                connect_args={
+                    "connect_timeout": CONNECT_SECONDS,
+                    "application_name": "fallback",
+                },
+            )
+        return self._engine
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise LedgerError(f"{self.shown}: {_explained(error)}") from None
+
+
+class _PostgresTransaction(Transaction):
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, values: dict[str, Any]) -> list[Row]:
+        from sqlalchemy import text
+
+        result = self._connection.execute(text(statement), values)
+        if not result.returns_rows:
+            return []
+        return [dict(row) for row in result.mappings()]
+
+
+def _explained(error: Exception) -> str:
+    """The server's own words, in one line; the statement and its values stay out of it."""
+    own = getattr(error, "orig", None) or error
+    line = " ".join(str(own).split())
+    return f"the ledger cannot be used: {line[:400]}"
