@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from databases import ledger_url, postgres_server  # noqa: F401  # fixtures
 from hypothesis import HealthCheck, settings
 
 # ``ci`` is derandomised so that a red build is red again when it is run again; ``deep`` is for

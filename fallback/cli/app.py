@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import typer
 
 from fallback.cli.exits import MEANING
+from fallback.cli.ledger_app import ledger
+from fallback.cli.options import AsJson, Host, ToolFiles
 
 app = typer.Typer(
     name="fallback",
@@ -29,24 +31,7 @@ engine = typer.Typer(
 )
 app.add_typer(models, name="models")
 app.add_typer(engine, name="engine")
-
-ToolFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--tools",
-        "-t",
-        help="A .py file with @tool functions or a .json file of tool objects; may be repeated.",
-        metavar="FILE",
-    ),
-]
-Host = Annotated[
-    str | None,
-    typer.Option(
-        "--host",
-        help="URL of an Ollama server, or 'embedded'. Default: OLLAMA_HOST, or who answers.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
+app.add_typer(ledger, name="ledger")
 
 
 def _version(wanted: bool) -> None:

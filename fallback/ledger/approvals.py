@@ -114,7 +114,7 @@ class Approvals:
                 now=now,
                 expires=now + approval.seconds,
             )
-            self._record(tx, "approval_requested", approval, id_)
+            self._record(tx, "approval_requested", approval, id_, outcome="pending")
             return _load(tx, id_, now)
 
     def get(self, approval_id: str) -> Approval | None:
@@ -166,7 +166,7 @@ class Approvals:
             if approval is None:
                 return Refusal(reason="unknown", message=f"there is no approval {approval_id!r}")
             if used is not None:
-                self._record(tx, "approval_used", approval, approval_id)
+                self._record(tx, "approval_used", approval, approval_id, outcome="used")
                 return approval
             refusal = _refusal(approval, call_hash)
             self._record(tx, "approval_refused", approval, approval_id, detail=refusal.message)
@@ -205,7 +205,7 @@ class Approvals:
                 status=status,
             )
             event: Event = "approved" if verdict == "approve" else "denied"
-            self._record(tx, event, approval, approval_id, by=by, detail=reason)
+            self._record(tx, event, approval, approval_id, outcome=status, by=by, detail=reason)
             return _load(tx, approval_id, now)
 
     def _record(
@@ -215,6 +215,7 @@ class Approvals:
         approval: Approval,
         approval_id: str,
         *,
+        outcome: str = "",
         by: str = "",
         detail: str = "",
     ) -> None:
@@ -226,7 +227,7 @@ class Approvals:
             tenant=approval.tenant,
             approval_id=approval_id,
         )
-        entry = Entry(event=event, operation=operation, by=by, detail=detail)
+        entry = Entry(event=event, operation=operation, outcome=outcome, by=by, detail=detail)
         audit.append(tx, entry, at=self.clock(), mask=self.mask)
 
 

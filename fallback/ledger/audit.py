@@ -13,7 +13,7 @@ to the anchor.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -26,12 +26,18 @@ from fallback.ledger.values import Anchor, Audited, Entry, Operation
 
 __all__ = ["Fault", "append", "entries", "head", "seal", "verify"]
 
-FaultKind = Literal["edited", "missing", "head", "anchor"]
+FaultKind = Literal["edited", "missing", "head", "anchor", "tables"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Where the log is not what was written. ``seq`` is the first entry that does not fit."""
+    """Where the ledger is not what was written.
+
+    Attributes:
+        kind: ``tables`` where an operation or an approval is not as the log has it.
+        seq: the first entry that does not fit, or the one that speaks of what does not.
+        message: a sentence for a person.
+    """
 
     kind: FaultKind
     seq: int
@@ -71,15 +77,18 @@ def head(tx: Transaction) -> Anchor:
 def entries(tx: Transaction, *, after: int = 0) -> Iterator[Audited]:
     """The entries behind ``after``, in order."""
     for row in _rows(tx, after):
-        yield Audited(seq=row["seq"], hash=row["hash"], body=_read(row["body"]) or {})
+        yield Audited(seq=row["seq"], hash=row["hash"], body=_read(row["body"]))
 
 
-def verify(tx: Transaction, anchor: Anchor | None = None) -> Fault | None:
+def verify(
+    tx: Transaction, anchor: Anchor | None, visit: Callable[[Audited], object]
+) -> Fault | None:
     """The first place where the log is not what was written; ``None`` if it is.
 
     Args:
         tx: a reading transaction.
         anchor: what :func:`head` gave at some earlier time.
+        visit: is shown every entry that fits, in order.
     """
     seq, previous = 0, ""
     anchored = anchor is None or anchor == (0, "")
@@ -88,6 +97,7 @@ def verify(tx: Transaction, anchor: Anchor | None = None) -> Fault | None:
         if fault := _fault(row, seq, previous):
             return fault
         previous = row["hash"]
+        visit(Audited(seq=seq, hash=previous, body=json.loads(row["body"])))
         if anchor is not None and anchor.seq == seq:
             if anchor.hash != previous:
                 return Fault("anchor", seq, f"entry {seq} is not the one that the anchor names")
@@ -117,12 +127,13 @@ def _fault(row: Row, seq: int, previous: str) -> Fault | None:
     return None
 
 
-def _read(body: str) -> dict[str, Any] | None:
+def _read(body: str) -> dict[str, Any]:
+    """What is recorded; empty where it has been made unreadable, which ``verify`` finds."""
     try:
         value = json.loads(body)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _body(entry: Entry, at: float, mask: Masker) -> dict[str, Any]:

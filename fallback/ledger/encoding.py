@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from fallback.execution.content import to_text
@@ -57,16 +58,9 @@ def masked(value: Any, mask: Masker) -> Any:
 
 def result_text(result: ToolResult) -> str:
     """A result as text; its ``value`` in its JSON form, ``None`` if it has none."""
-    record = {
-        "name": result.name,
-        "call_id": result.call_id,
-        "status": result.status,
-        "content": result.content,
-        "value": _plain(result.value),
-        "seconds": result.seconds,
-        "warnings": list(result.warnings),
-    }
-    return canonical(record)
+    return canonical(
+        {**{f.name: getattr(result, f.name) for f in _FIELDS}, "value": _plain(result.value)}
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -82,6 +76,10 @@ def _plain(value: Any) -> Any:
 
 
 def load_result(text: str) -> ToolResult:
-    """The result that :func:`result_text` wrote."""
+    """The result that :func:`result_text` wrote; what a newer version added is left out."""
     record = json.loads(text)
-    return ToolResult(**{**record, "warnings": tuple(record["warnings"])})
+    known = {f.name: record[f.name] for f in _FIELDS if f.name in record}
+    return ToolResult(**{**known, "warnings": tuple(known["warnings"])})
+
+
+_FIELDS = fields(ToolResult)

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from fallback.errors import ConfigurationError
 from fallback.execution.masking import mask_credentials
 from fallback.ledger import audit
 from fallback.ledger.approvals import Approvals
+from fallback.ledger.consistency import verify
 from fallback.ledger.database import Database, open_database
 from fallback.ledger.encoding import Masker
 from fallback.ledger.holders import Holder, this_process
@@ -18,6 +20,7 @@ from fallback.ledger.operations import Operations
 from fallback.ledger.paused import Paused
 from fallback.ledger.tables import migrate
 from fallback.ledger.values import (
+    OTHERS_EVENTS,
     Anchor,
     Audited,
     Begun,
@@ -203,7 +206,16 @@ class Ledger:
         return self._operations.listed(state, limit)
 
     def record(self, entry: Entry) -> Anchor:
-        """Add an entry to the audit log; gives its place and hash."""
+        """Add an entry to the audit log; gives its place and hash.
+
+        Raises:
+            ConfigurationError: an event that the ledger itself writes when it happens.
+        """
+        if entry.event not in OTHERS_EVENTS:
+            raise ConfigurationError(
+                f"the event {entry.event!r} is not recorded by hand; use one of"
+                f" {', '.join(sorted(OTHERS_EVENTS))}"
+            )
         with self._database.writing() as tx:
             return audit.append(tx, entry, at=self._clock(), mask=self._mask)
 
@@ -219,13 +231,14 @@ class Ledger:
             return audit.head(tx)
 
     def verify(self, anchor: Anchor | None = None) -> audit.Fault | None:
-        """The first place where the audit log is not what was written; ``None`` if it is.
+        """The first place where the ledger is not what was written; ``None`` if it is.
 
-        Finds every edit, deletion, insertion and reordering by somebody who did not compute the
-        hashes anew; with an anchor, also that, up to the anchor.
+        Finds every edit, deletion, insertion and reordering in the audit log by somebody who did
+        not compute the hashes anew; with an anchor, also that, up to the anchor. The states of
+        operations and approvals are compared with what the log says of them.
         """
         with self._database.reading() as tx:
-            return audit.verify(tx, anchor)
+            return verify(tx, anchor)
 
     def close(self) -> None:
         """Let go of the database."""

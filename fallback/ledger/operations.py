@@ -44,6 +44,9 @@ __all__ = ["LONGEST_KEY", "Operations"]
 LONGEST_KEY = 500
 """Characters of a key: it is indexed, and PostgreSQL's index takes some 2,700 bytes."""
 
+_ALL = 2**62
+"""More rows than there are: few operations are in progress, or wait for a person."""
+
 _INSERT = """
     INSERT INTO fallback_operations
         (key, id, tool, fingerprint, operation, state, attempt, holder, lease_until, started_at,
@@ -275,9 +278,16 @@ class Operations:
     def listed(self, state: State | None, limit: int) -> tuple[Stored, ...]:
         """The newest operations first; those whose holder has gone are shown as unknown."""
         with self.database.reading() as tx:
-            rows = tx.all(f"{_SELECT} ORDER BY o.started_at DESC, o.id LIMIT :limit", limit=limit)
+            rows = tx.all(
+                f"{_SELECT} WHERE :state = '' OR o.state IN (:state, :before)"
+                " ORDER BY o.started_at DESC, o.id LIMIT :limit",
+                state=state or "",
+                # Which of these are unknown by now is seen only when they are looked at.
+                before="started" if state == "unknown" else "",
+                limit=_ALL if state in ("started", "unknown") else limit,
+            )
         found = (self._seen(row) for row in rows)
-        return tuple(stored for stored in found if state in (None, stored.state))
+        return tuple(stored for stored in found if state in (None, stored.state))[:limit]
 
     def _seen(self, row: Row) -> Stored:
         """A row as it is to be understood now; looking changes nothing."""

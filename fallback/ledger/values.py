@@ -34,21 +34,28 @@ Event = Literal[
     "unknown",
     "resolved",
     "late",
-    "proposed",
-    "refused",
-    "replayed",
     "approval_requested",
     "approved",
     "denied",
     "approval_used",
     "approval_refused",
+    "proposed",
+    "refused",
+    "replayed",
     "paused",
     "resumed",
 ]
 """What an entry of the audit log says has happened.
 
-``late`` is the report of a holder after somebody else had already settled its operation.
+The ledger itself writes those up to ``approval_refused``, and everybody else the others. ``late``
+is the report of a holder after somebody else had already settled its operation.
 """
+
+OTHERS_EVENTS: frozenset[Event] = frozenset(
+    {"proposed", "refused", "replayed", "paused", "resumed"}
+)
+"""What may be recorded from outside: the states of operations and approvals follow from the
+rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -31,8 +30,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    with Ledger.open(tmp_path / "ledger.sqlite", clock=clock) as ledger:
+def ledger(ledger_url: str, clock: Clock) -> Iterator[Ledger]:
+    with Ledger.open(ledger_url, clock=clock) as ledger:
         yield ledger
 
 
