@@ -7,6 +7,7 @@ in-process transport differ only in how they carry the two.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -15,14 +16,18 @@ from fallback.errors import FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.proxy.answer import Answerer
 from fallback.proxy.ask import Ask, Refused
+from fallback.proxy.content import text_of
+from fallback.proxy.discovery import Discovery
 from fallback.proxy.events import Event, Failed, Failure, collected
 from fallback.proxy.failures import failure_of
 from fallback.proxy.flow import BROKEN, Flow, encoded
 from fallback.proxy.http import Incoming, Outgoing, json_reply, read_json
+from fallback.proxy.relay import relayed
 from fallback.proxy.settings import Settings
 from fallback.proxy.toolset import Toolbox
 from fallback.proxy.upstream import Upstream
 from fallback.proxy.wires import Wire
+from fallback.proxy.wires.ollama import OllamaChat, is_plain
 from fallback.proxy.wires.openai_chat import OpenAIChat, error_body
 
 __all__ = ["WIRES", "Gateway"]
@@ -30,9 +35,14 @@ __all__ = ["WIRES", "Gateway"]
 _log = logging.getLogger("fallback.proxy")
 
 WIRES: dict[str, Wire] = {
+    "/api/chat": OllamaChat(),
     "/v1/chat/completions": OpenAIChat(),
 }
 """The paths that are answered by the core, each with its wire."""
+
+_PASSED_ON = ("/api/", "/v1/")
+_RUNNING = b"Ollama is running"
+"""What some clients look for to know that they have found a server."""
 
 Handler = Callable[[Incoming], Awaitable[Outgoing]]
 
@@ -57,6 +67,14 @@ class Gateway:
         self.upstream = upstream or Upstream(self.settings, limits=limits)
         self._answerer = Answerer(self.upstream, self.settings, limits=limits)
         self._toolbox = Toolbox(limits)
+        self._discovery = Discovery(self.upstream)
+        self._routes: dict[tuple[str, str], Handler] = {
+            ("GET", "/"): self._root,
+            ("HEAD", "/"): self._root,
+            ("GET", "/api/tags"): self._tags,
+            ("POST", "/api/show"): self._show,
+            ("GET", "/v1/models"): self._models,
+        }
 
     async def handle(self, incoming: Incoming) -> Outgoing:
         """The response to a request. Never raises for what a client sends."""
@@ -80,7 +98,9 @@ class Gateway:
     # Answers ------------------------------------------------------------------------------------
 
     async def _answer(self, wire: Wire, incoming: Incoming) -> Outgoing:
-        body, _ = await read_json(incoming, self.settings.max_body)
+        body, raw = await read_json(incoming, self.settings.max_body)
+        if wire.name == "ollama" and is_plain(body) and await self.upstream.kind() == "ollama":
+            return await self._relay(incoming, raw)
         ask = wire.decode(body, self._toolbox)
         events = self._answerer.answer(ask)
         return await (self._streamed if ask.stream else self._whole)(wire, ask, events)
@@ -112,7 +132,41 @@ class Gateway:
     # Everything else ----------------------------------------------------------------------------
 
     async def _otherwise(self, incoming: Incoming) -> Outgoing:
-        return json_reply(404, {"error": f"there is nothing at {incoming.path}"})
+        handler = self._routes.get((incoming.method, incoming.path))
+        if handler is not None:
+            return await handler(incoming)
+        if incoming.path.startswith(_PASSED_ON):
+            self._discovery.changed(incoming.path)
+            return await self._relay(incoming)
+        return json_reply(404, {"error": f"there is nothing at {incoming.path[:200]}"})
+
+    async def _relay(self, incoming: Incoming, body: bytes | None = None) -> Outgoing:
+        credentials = self.settings.forward_authorization
+        return await relayed(self.upstream, incoming, credentials=credentials, body=body)
+
+    async def _root(self, incoming: Incoming) -> Outgoing:
+        return Outgoing(200, [("content-type", "text/plain; charset=utf-8")], _RUNNING)
+
+    async def _tags(self, incoming: Incoming) -> Outgoing:
+        return json_reply(200, await self._discovery.tags())
+
+    async def _show(self, incoming: Incoming) -> Outgoing:
+        body, raw = await read_json(incoming, self.settings.max_body)
+        model = text_of(body.get("model")) or text_of(body.get("name"))
+        if await self.upstream.kind() == "openai":
+            return json_reply(200, self._discovery.made_up_show(model))
+        answer = await self._relay(incoming, raw)
+        if answer.status != 200 or isinstance(answer.body, bytes):
+            return answer
+        try:
+            shown = json.loads(b"".join([piece async for piece in answer.body]))
+        finally:
+            await answer.close()
+        fixed = self.settings.for_model(model).num_ctx
+        return json_reply(200, self._discovery.shown(shown, fixed))
+
+    async def _models(self, incoming: Incoming) -> Outgoing:
+        return json_reply(200, await self._discovery.models())
 
     def _refusal(self, wire: Wire | None, failure: Failure) -> Outgoing:
         body: dict[str, Any] = error_body(failure) if wire is None else wire.error(failure)

@@ -44,6 +44,7 @@ class Settings:
         models: patterns of model names and their settings; the first that matches counts.
         default: the settings of every other model.
         max_num_ctx: the largest window, in tokens, that a client's own wish can lead to.
+        forward_authorization: whether the clients' credentials are meant for the upstream.
         max_body: bytes of one request; images make them large.
         grace_seconds: how long a stream waits for an error before its status is sent.
         silence_seconds: of the model, after which a client is told that the answer is coming.
@@ -55,6 +56,7 @@ class Settings:
     models: tuple[tuple[str, ModelSettings], ...] = ()
     default: ModelSettings = field(default_factory=ModelSettings)
     max_num_ctx: int = 32_768
+    forward_authorization: bool = False
     max_body: int = 64 * 1024 * 1024
     grace_seconds: float = 2.0
     silence_seconds: float = 10.0

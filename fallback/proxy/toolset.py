@@ -17,7 +17,7 @@ from fallback.catalogue import Catalogue
 from fallback.errors import InvalidToolError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.proxy.ask import Refused
-from fallback.proxy.content import obj, text_of
+from fallback.proxy.content import array, obj, text_of
 from fallback.proxy.events import Failure
 from fallback.tools import Tool
 
@@ -155,7 +155,7 @@ def _named(name: str, catalogue: Catalogue) -> Choice:
 
 def _allowed(choice: Mapping[str, Any], catalogue: Catalogue) -> Choice:
     names = []
-    for entry in choice.get("tools") or ():
+    for entry in array(choice.get("tools")):
         tool = bare_tool(entry)
         name = text_of(tool.get("name")) if tool else ""
         if name in catalogue:

@@ -19,10 +19,10 @@ _CHARS_PER_TOKEN = 3.0
 """A low figure: English prose has four, code and JSON some three."""
 _IMAGE_TOKENS = 1024
 _LEAST_ROOM = 1024
-_MOST_ROOM = 8192
+_MOST_ROOM = 4096
 """Tokens kept free for the answer. Clients ask for 32,000 as a matter of course; they are not
 reserved."""
-_GROWTH = 1.5
+_GROWTH = 1.25
 _OVERHEAD = 8
 """Tokens around each message that a chat template writes."""
 

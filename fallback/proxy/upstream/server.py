@@ -36,6 +36,10 @@ class Relayed:
     headers: list[tuple[str, str]]
     response: httpx.Response
 
+    def header(self, name: str) -> str:
+        """A header of the answer; empty if it is not there."""
+        return str(self.response.headers.get(name, ""))
+
     def pieces(self) -> AsyncIterator[bytes]:
         """The body, byte for byte."""
         return self.response.aiter_raw()

@@ -1,0 +1,355 @@
+"""A model server of Ollama's wire whose models say what is written down: a process of its own.
+
+::
+
+    python -m fallback.testing.scripted_server script.json --port 0
+
+The script is a JSON object: the name of a model, and a list of its replies. Each reply is text, or
+an object with any of ``text``, ``thinking``, ``tool_calls`` and ``fault``; after the last, the list
+begins again unless ``"once"`` is among the model's settings. See :class:`Model`.
+
+Everything that comes in is kept, and given back by ``GET /_requests``; ``POST /_reset`` forgets it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["Fault", "Model", "Reply", "create_app", "read_script"]
+
+Fault = Literal[
+    "no_tools",
+    "status_500",
+    "busy",
+    "too_long",
+    "cut_before",
+    "cut_in_text",
+    "error_in_text",
+    "malformed",
+    "silent",
+    "unfinished",
+]
+"""What goes wrong, and when; the names say how it looks on the wire."""
+
+_STATUS: dict[str, tuple[int, str]] = {
+    "no_tools": (400, "registry.ollama.ai/library/m:latest does not support tools"),
+    "status_500": (500, "XML syntax error on line 5: unexpected EOF"),
+    "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
+    "too_long": (400, "request (9000 tokens) exceeds the available context size (8192 tokens)"),
+}
+_CHATML = (
+    "{{ .System }}<|im_start|>user\n{{ .Prompt }}<|im_end|>\n<|im_start|>assistant\n{{ .Response }}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One reply.
+
+    Attributes:
+        text: what is written, some characters a line.
+        thinking: reported apart from it.
+        tool_calls: as Ollama reports them.
+        fault: what goes wrong with it.
+        reason: ``stop`` or ``length``.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    fault: Fault | None = None
+    reason: str = "stop"
+
+
+@dataclass(slots=True, kw_only=True)
+class Model:
+    """One model.
+
+    Attributes:
+        replies: one for each generation, in order, and then from the beginning.
+        capabilities: as ``/api/show`` lists them.
+        template: Go template; its text tells the chat format.
+        chunk: characters of one line.
+        pause: seconds between two lines.
+    """
+
+    replies: Sequence[Reply]
+    capabilities: tuple[str, ...] = ("completion",)
+    template: str = _CHATML
+    chunk: int = 8
+    pause: float = 0.0
+    context_length: int = 131_072
+    asked: int = field(default=0, init=False)
+
+    def next(self) -> Reply:
+        """The reply to the next request."""
+        reply = self.replies[self.asked % len(self.replies)]
+        self.asked += 1
+        return reply
+
+
+def read_script(script: Mapping[str, Any]) -> dict[str, Model]:
+    """Models from the JSON of a script."""
+    models = {}
+    for name, given in script.items():
+        settings = given if isinstance(given, Mapping) else {"replies": given}
+        replies = [
+            Reply(text=reply) if isinstance(reply, str) else Reply(**reply)
+            for reply in settings["replies"]
+        ]
+        more = {key: value for key, value in settings.items() if key != "replies"}
+        models[name] = Model(replies=replies, **more)
+    return models
+
+
+class _Server:
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        self.models = dict(models)
+        self.requests: list[dict[str, Any]] = []
+        self.open = 0
+        self.broken_off = 0
+
+    def model(self, body: Mapping[str, Any]) -> Model | None:
+        name = str(body.get("model") or body.get("name") or "")
+        return self.models.get(name) or self.models.get(name.removesuffix(":latest"))
+
+    async def body(self, request: Request) -> dict[str, Any]:
+        data = await request.body()
+        body = json.loads(data) if data else {}
+        kept = {"path": request.url.path, "headers": dict(request.headers), "body": body}
+        self.requests.append(kept)
+        return body if isinstance(body, dict) else {}
+
+    async def answer(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse, StreamingResponse
+
+        body = await self.body(request)
+        model = self.model(body)
+        if model is None:
+            return _unknown(body)
+        if not body.get("prompt") and not body.get("messages"):
+            return JSONResponse({"model": body["model"], "done": True, "done_reason": "load"})
+        reply = model.next()
+        refused = body.get("tools") and "tools" not in model.capabilities
+        fault = "no_tools" if refused else reply.fault
+        if fault in _STATUS and (fault != "no_tools" or body.get("tools")):
+            status, text = _STATUS[fault]
+            return JSONResponse({"error": text}, status)
+        is_chat = request.url.path.endswith("chat")
+        lines = self.lines(body, model, reply, chat=is_chat)
+        if body.get("stream") is False:
+            return JSONResponse(_joined([json.loads(line) async for line in lines], chat=is_chat))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    async def lines(
+        self, body: Mapping[str, Any], model: Model, reply: Reply, *, chat: bool
+    ) -> AsyncIterator[bytes]:
+        """The lines of one reply; whoever stops listening is counted."""
+        self.open += 1
+        whole = False
+        try:
+            if reply.fault == "cut_before":
+                raise ConnectionAbortedError
+            if reply.fault == "silent":
+                await asyncio.Event().wait()
+            for index, piece in enumerate(_pieces(model, reply, chat=chat)):
+                if index == 2:  # two pieces have gone out
+                    async for line in _faulty(reply.fault):
+                        yield line
+                        return
+                if model.pause:
+                    await asyncio.sleep(model.pause)
+                yield _line(body, piece)
+            if reply.fault not in ("unfinished", "cut_in_text", "error_in_text", "malformed"):
+                yield _line(body, _end(body, reply, chat=chat))
+            whole = True
+        finally:
+            self.open -= 1
+            self.broken_off += not whole
+
+    async def show(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        body = await self.body(request)
+        model = self.model(body)
+        if model is None:
+            return _unknown(body)
+        info = {"general.architecture": "scripted", "scripted.context_length": model.context_length}
+        return JSONResponse(
+            {
+                "modelfile": "FROM scripted",
+                "template": model.template,
+                "details": _DETAILS,
+                "model_info": info,
+                "capabilities": list(model.capabilities),
+            }
+        )
+
+    async def tags(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        self.requests.append({"path": "/api/tags", "headers": dict(request.headers), "body": {}})
+        return JSONResponse({"models": [_listed(n, m) for n, m in self.models.items()]})
+
+    async def seen(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        told = {"requests": self.requests, "open": self.open, "broken_off": self.broken_off}
+        return JSONResponse(told)
+
+    async def reset(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        self.requests.clear()
+        for model in self.models.values():
+            model.asked = 0
+        return JSONResponse({})
+
+
+_DETAILS = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "scripted",
+    "families": ["scripted"],
+    "parameter_size": "1B",
+    "quantization_level": "Q8_0",
+}
+
+
+def _listed(name: str, model: Model) -> dict[str, Any]:
+    tagged = name if ":" in name else f"{name}:latest"
+    return {
+        "name": tagged,
+        "model": tagged,
+        "modified_at": "2026-01-01T00:00:00Z",
+        "size": 1,
+        "digest": f"sha256:{name}",
+        "details": _DETAILS,
+        "capabilities": list(model.capabilities),
+    }
+
+
+def _unknown(body: Mapping[str, Any]) -> Response:
+    from starlette.responses import JSONResponse
+
+    name = body.get("model") or body.get("name")
+    return JSONResponse({"error": f'model "{name}" not found, try pulling it first'}, 404)
+
+
+def _pieces(model: Model, reply: Reply, *, chat: bool) -> list[dict[str, Any]]:
+    size = model.chunk
+    thoughts = [reply.thinking[i : i + size] for i in range(0, len(reply.thinking), size)]
+    texts = [reply.text[i : i + size] for i in range(0, len(reply.text), size)]
+    if not chat:
+        told = [{"response": "", "thinking": thought} for thought in thoughts]
+        return [*told, *({"response": text} for text in texts)]
+    messages: list[dict[str, Any]] = [{"content": "", "thinking": t} for t in thoughts]
+    messages += [{"content": text} for text in texts]
+    messages += [{"content": "", "tool_calls": [dict(call)]} for call in reply.tool_calls]
+    return [{"message": {"role": "assistant", **message}} for message in messages]
+
+
+def _line(body: Mapping[str, Any], piece: Mapping[str, Any]) -> bytes:
+    head = {"model": body.get("model"), "created_at": "2026-01-01T00:00:00Z", "done": False}
+    return json.dumps({**head, **piece}).encode() + b"\n"
+
+
+def _end(body: Mapping[str, Any], reply: Reply, *, chat: bool) -> dict[str, Any]:
+    said = json.dumps([body.get(key) for key in ("prompt", "system", "messages", "tools")])
+    last = {"message": {"role": "assistant", "content": ""}} if chat else {"response": ""}
+    return {
+        **last,
+        "done": True,
+        "done_reason": reply.reason,
+        "total_duration": 2_000_000,
+        "prompt_eval_count": len(said) // 4,
+        "prompt_eval_duration": 1_000_000,
+        "eval_count": 20,
+        "eval_duration": 1_000_000,
+    }
+
+
+async def _faulty(fault: Fault | None) -> AsyncIterator[bytes]:
+    if fault == "cut_in_text":
+        raise ConnectionAbortedError
+    if fault == "error_in_text":
+        yield b'{"error":"an error was encountered while running the model"}\n'
+    elif fault == "malformed":
+        yield b'{"model": "m", "mess\n'
+
+
+def _joined(lines: Sequence[Mapping[str, Any]], *, chat: bool) -> dict[str, Any]:
+    last = dict(lines[-1])
+    if not chat:
+        last["response"] = "".join(str(line.get("response", "")) for line in lines)
+        return last
+    messages = [line["message"] for line in lines if "message" in line]
+    text = "".join(m["content"] for m in messages)
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls := [call for m in messages for call in m.get("tool_calls", ())]:
+        message["tool_calls"] = calls
+    last["message"] = message
+    return last
+
+
+def create_app(models: Mapping[str, Model]) -> Starlette:
+    """The server as an ASGI application."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    server = _Server(models)
+
+    async def version(request: Request) -> Response:
+        return JSONResponse({"version": "0.33.0"})
+
+    async def echo(request: Request) -> Response:
+        await server.body(request)
+        return Response(await request.body(), media_type=request.headers.get("content-type"))
+
+    return Starlette(
+        routes=[
+            Route("/api/version", version),
+            Route("/api/tags", server.tags),
+            Route("/api/show", server.show, methods=["POST"]),
+            Route("/api/chat", server.answer, methods=["POST"]),
+            Route("/api/generate", server.answer, methods=["POST"]),
+            Route("/api/embed", echo, methods=["POST"]),
+            Route("/v1/embeddings", echo, methods=["POST"]),
+            Route("/_requests", server.seen),
+            Route("/_reset", server.reset, methods=["POST"]),
+        ]
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve a script until interrupted; prints the address."""
+    import argparse
+    import socket
+
+    import uvicorn
+
+    reader = argparse.ArgumentParser(description="A model server with written replies.")
+    reader.add_argument("script", type=Path)
+    reader.add_argument("--port", type=int, default=0)
+    given = reader.parse_args(arguments)
+    app = create_app(read_script(json.loads(given.script.read_text(encoding="utf-8"))))
+    with socket.create_server(("127.0.0.1", given.port)) as listener:
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)  # noqa: T201 -- scripts read it
+        config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

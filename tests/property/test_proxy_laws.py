@@ -1,0 +1,259 @@
+"""Laws of the adapter: any JSON is read, histories survive, streams say what wholes say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fallback.messages import Message, ToolCall, Usage
+from fallback.proxy.ask import Ask, Refused
+from fallback.proxy.events import (
+    Answer,
+    CallReady,
+    Failure,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    collected,
+)
+from fallback.proxy.gateway import WIRES
+from fallback.proxy.history import History, PastCall
+from fallback.proxy.noise import settled
+from fallback.proxy.stops import StopFilter
+from fallback.proxy.toolset import Toolbox
+from fallback.proxy.wires import Wire
+from fallback.proxy.wires.ollama import OllamaChat
+from fallback.proxy.wires.openai_chat import OpenAIChat
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+WORDS = st.sampled_from(
+    [
+        *("model", "messages", "role", "content", "user", "assistant", "system", "tool", "text"),
+        *("tools", "type", "function", "name", "arguments", "parameters", "tool_calls", "id"),
+        *("tool_call_id", "tool_choice", "required", "stop", "format", "images", "input", "n"),
+        *("max_tokens", "options", "json_schema", "schema", "response_format", "image_url", "url"),
+    ]
+)
+ANY = st.recursive(
+    SCALARS | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(WORDS | st.text(max_size=5), inner, max_size=5)
+    ),
+    max_leaves=25,
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "role": st.sampled_from(["user", "assistant", "tool", "system", "developer"]) | ANY,
+            "content": ANY,
+            "tool_calls": st.lists(
+                st.fixed_dictionaries(
+                    {}, optional={"id": ANY, "function": ANY, "name": ANY, "arguments": ANY}
+                )
+            )
+            | ANY,
+            "tool_call_id": ANY,
+            "tool_name": ANY,
+            "images": ANY,
+        },
+    ),
+    max_size=4,
+)
+BODIES = st.fixed_dictionaries(
+    {"model": st.just("m") | ANY, "messages": MESSAGES | ANY},
+    optional={
+        "tools": st.lists(st.fixed_dictionaries({"type": st.just("function"), "function": ANY}))
+        | ANY,
+        "input": ANY,
+        "system": ANY,
+        "functions": ANY,
+        "tool_choice": ANY,
+        "function_call": ANY,
+        "parallel_tool_calls": ANY,
+        "stream": ANY,
+        "stream_options": ANY,
+        "options": ANY,
+        "stop": ANY,
+        "format": ANY,
+        "response_format": ANY,
+        "think": ANY,
+        "reasoning": ANY,
+        "max_tokens": ANY,
+        "keep_alive": ANY,
+        "n": ANY,
+    },
+)
+
+
+@pytest.mark.parametrize("wire", WIRES.values(), ids=lambda wire: wire.name)
+@given(body=BODIES)
+def test_any_json_is_read_or_refused_as_the_client_s_mistake(
+    wire: Wire, body: dict[str, Any]
+) -> None:
+    before = json.dumps(body)
+    ask: Ask | None = None
+    failure: Failure | None = None
+    try:
+        ask = wire.decode(body, Toolbox())
+    except Refused as refused:
+        failure = refused.failure
+    if failure is not None:
+        assert 400 <= failure.status < 500
+        json.dumps(wire.error(failure))
+    elif ask is not None:
+        assert all(isinstance(message.content, str) for message in ask.messages)
+        choices = ("auto", "none", "required", *ask.catalogue.names)
+        assert ask.tool_choice in choices
+    assert json.dumps(body) == before
+
+
+NAMES = st.sampled_from(["add", "read_file", "search"])
+ARGUMENTS = st.dictionaries(st.text(max_size=5), SCALARS, max_size=3)
+CALLS = st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=4)
+
+
+@given(calls=CALLS, order=st.randoms(use_true_random=False), text=st.text(max_size=20))
+def test_results_find_their_calls_by_id_in_any_order(
+    calls: list[tuple[str, dict[str, Any]]], order: Any, text: str
+) -> None:
+    history = History()
+    history.assistant(text, [PastCall(f"id{i}", name, a) for i, (name, a) in enumerate(calls)])
+    numbers = list(range(len(calls)))
+    order.shuffle(numbers)
+    for number in numbers:
+        history.result(f"result {number}", call_id=f"id{number}")
+    for number, message in zip(numbers, history.messages[1:], strict=True):
+        assert message.result is not None
+        assert message.result.name == calls[number][0]
+        assert message.result.content == f"result {number}"
+    assert history.orphans == 0
+
+
+@given(calls=CALLS, repeated=st.booleans())
+def test_results_without_an_identity_are_taken_in_order(
+    calls: list[tuple[str, dict[str, Any]]], repeated: bool
+) -> None:
+    history = History()
+    history.assistant("", [PastCall("0" if repeated else None, n, a) for n, a in calls])
+    for _ in calls:
+        history.result("r", call_id="0" if repeated else None)
+    names = [message.result.name for message in history.messages[1:] if message.result]
+    assert names == [name for name, _ in calls]
+
+
+@given(calls=CALLS, as_text=st.booleans())
+def test_arguments_mean_the_same_as_an_object_and_as_text(
+    calls: list[tuple[str, dict[str, Any]]], as_text: bool
+) -> None:
+    history = History()
+    past = [PastCall("x", n, json.dumps(a) if as_text else a) for n, a in calls]
+    history.assistant("", past)
+    (message,) = history.messages
+    assert [call.arguments for call in message.tool_calls] == [a for _, a in calls]
+
+
+@given(arguments=st.text().filter(lambda t: t.strip() and not t.strip().startswith("{")))
+def test_malformed_old_arguments_are_told_as_text(arguments: str) -> None:
+    history = History()
+    history.assistant("Let me.", [PastCall("x", "add", arguments)])
+    (message,) = history.messages
+    assert not message.tool_calls
+    assert "add" in message.content
+    assert message.content.startswith("Let me.")
+
+
+EVENTS = st.builds(
+    lambda parts, calls, reason: [
+        *parts,
+        *(
+            CallReady(i, ToolCall(id=f"c{i}", name=n, arguments=a))
+            for i, (n, a) in enumerate(calls)
+        ),
+        Finished("tool_calls" if calls else reason, Usage(prompt_tokens=3, completion_tokens=4)),
+    ],
+    st.lists(
+        st.builds(TextDelta, st.text(min_size=1)) | st.builds(ReasoningDelta, st.text(min_size=1))
+    ),
+    st.lists(st.tuples(NAMES, ARGUMENTS), max_size=3),
+    st.sampled_from(["stop", "length"]),
+)
+ASK = Ask(wire="w", model="m", messages=(), include_usage=True)
+
+
+@given(events=EVENTS)
+def test_a_chat_stream_adds_up_to_the_whole_answer(events: list[Any]) -> None:
+    wire = OpenAIChat()
+    encoder = wire.stream(ASK)
+    data = encoder.open() + encoder.keep_alive() + b"".join(map(encoder.encode, events))
+    lines = data.decode().split("\n\n")
+    assert lines[-2:] == ["data: [DONE]", ""]
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines[:-2]]
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    whole = wire.whole(ASK, answer)
+    message = whole["choices"][0]["message"]
+    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
+    assert "".join(d.get("content", "") for d in deltas) == (message["content"] or "")
+    assert "".join(d.get("reasoning", "") for d in deltas) == message.get("reasoning", "")
+    calls = [call for d in deltas for call in d.get("tool_calls", ())]
+    assert calls == message.get("tool_calls", [])
+    assert [call["index"] for call in calls] == list(range(len(calls)))
+    assert chunks[-1]["usage"] == whole["usage"]
+
+
+@given(events=EVENTS)
+def test_an_ollama_stream_adds_up_to_the_whole_answer(events: list[Any]) -> None:
+    wire = OllamaChat()
+    encoder = wire.stream(ASK)
+    data = encoder.open() + encoder.keep_alive() + b"".join(map(encoder.encode, events))
+    lines = [json.loads(line) for line in data.decode().split("\n")[:-1]]
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    message = wire.whole(ASK, answer)["message"]
+    assert "".join(line["message"]["content"] for line in lines) == message["content"]
+    calls = [call for line in lines for call in line["message"].get("tool_calls", ())]
+    assert calls == message.get("tool_calls", [])
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+
+
+@given(
+    text=st.text(alphabet="abc ", max_size=40),
+    stops=st.lists(st.text(alphabet="abc", min_size=1, max_size=4), max_size=3),
+    size=st.integers(1, 7),
+)
+def test_a_stop_string_cuts_at_the_same_place_for_any_chunks(
+    text: str, stops: list[str], size: int
+) -> None:
+    filtered = StopFilter(stops)
+    told = "".join(filtered.feed(text[i : i + size]) for i in range(0, len(text), size))
+    told += filtered.close()
+    # A stream stops at the stop string that is complete first, whatever its pieces.
+    ends = [text.index(stop) + len(stop) for stop in stops if stop in text]
+    if not ends:
+        assert told == text
+        assert filtered.hit is None
+    else:
+        assert filtered.hit in stops
+        assert text.startswith(told + str(filtered.hit))
+
+
+@given(now=st.times(), rest=st.text(alphabet="abc \n", max_size=30))
+def test_a_clock_at_the_head_does_not_change_the_head(now: Any, rest: str) -> None:
+    def head(clock: str) -> list[str]:
+        told = (
+            Message(role="system", content=f"Be brief.\nCurrent time: {clock}\n{rest}"),
+            Message(role="user", content="Hi"),
+        )
+        return [message.content for message in settled(told)][:-1]
+
+    assert head(now.strftime("%H:%M:%S")) == head("00:00:00")
+    moved = settled(
+        (Message(role="system", content="Current time: 10:30"), Message(role="user", content="Hi"))
+    )
+    assert [message.content for message in moved] == ["Hi", "Current time: 10:30"]
