@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fallback.messages import ToolResult as ToolResult
     from fallback.messages import Turn as Turn
     from fallback.parsing import Parser as Parser
+    from fallback.policy import Deny as Deny
+    from fallback.policy import ExecutionContext as ExecutionContext
+    from fallback.policy import Policy as Policy
     from fallback.parsing import parse as parse
     from fallback.session import AsyncSession as AsyncSession
     from fallback.session import Session as Session
@@ -29,9 +32,12 @@ if TYPE_CHECKING:
 _HOME = {
     "AsyncSession": "fallback.session",
     "Catalogue": "fallback.catalogue",
+    "Deny": "fallback.policy",
+    "ExecutionContext": "fallback.policy",
     "Injected": "fallback.tools",
     "Limits": "fallback.limits",
     "Parser": "fallback.parsing",
+    "Policy": "fallback.policy",
     "Problem": "fallback.messages",
     "Reading": "fallback.messages",
     "Risk": "fallback.tools",
@@ -47,9 +53,12 @@ _HOME = {
 __all__ = [
     "AsyncSession",
     "Catalogue",
+    "Deny",
+    "ExecutionContext",
     "Injected",
     "Limits",
     "Parser",
+    "Policy",
     "Problem",
     "Reading",
     "Risk",

@@ -43,6 +43,7 @@ FailureKind = Literal[
     "outcome_unknown",
     "invalid_arguments",
     "timeout",
+    "cancelled",
     "transient",
     "conflict",
     "partial",
@@ -139,6 +140,8 @@ class ToolResult:
         retryable: whether the model may call again, with what the result says in mind.
         untrusted: whether the content comes from outside the application: text of others, which
             may have been written to steer the model.
+        approval: id of the approval that was used for the call, or that it is waiting for.
+        detail: the reason of a refusal, for the application's log; the model is not told.
     """
 
     call_id: str
@@ -152,6 +155,8 @@ class ToolResult:
     kind: FailureKind | None = None
     retryable: bool = False
     untrusted: bool = False
+    approval: str = ""
+    detail: str = ""
 
     @property
     def ok(self) -> bool:
@@ -237,7 +242,8 @@ class Turn:
     """From a user message to the answer, with the whole record of how it came about.
 
     ``messages`` are those of this turn, from the user's on. ``detail`` says in a sentence what is
-    unusual: why there is no answer, or what is wrong with it; it is empty when nothing is.
+    unusual: why there is no answer, or what is wrong with it; it is empty when nothing is. ``id``
+    names the turn where it is kept: in the ledger, and to resume it.
     """
 
     answer: str
@@ -245,6 +251,14 @@ class Turn:
     steps: tuple[Step, ...] = ()
     messages: tuple[Message, ...] = ()
     detail: str = ""
+    id: str = ""
+
+    @property
+    def waiting(self) -> tuple[ToolResult, ...]:
+        """What stands in for the results of the calls that a turn waits for, if it waits."""
+        if self.stop_reason != "approval_required" or not self.steps:
+            return ()
+        return tuple(r for r in self.steps[-1].results if r.status == "paused")
 
     @property
     def tools_used(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fallback.errors import TemplateError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-__all__ = ["environment", "render", "to_json"]
+__all__ = ["environment", "render", "template_version", "to_json"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -85,3 +86,14 @@ def render(name: str, /, **values: Any) -> str:
         return _template(name).render(values)
     except JinjaError as error:
         raise TemplateError(f"template {name!r} does not render: {error}") from error
+
+
+@cache
+def template_version(folder: str) -> str:
+    """SHA-256, in hex, of all templates of a dialect: which prompt a call was written under."""
+    made = sha256()
+    for path in sorted(data_dir("templates").joinpath(folder).glob("*.j2")):
+        content = path.read_bytes()
+        made.update(f"{path.name} {len(content)}\n".encode())
+        made.update(content)
+    return made.hexdigest()

@@ -11,6 +11,12 @@ from fallback.catalogue import Catalogue
 from fallback.errors import BackendError
 from fallback.loop import (
     Action,
+    Approve,
+    Approved,
+    Authorise,
+    Authorised,
+    Check,
+    Decision,
     Describe,
     Described,
     Ended,
@@ -21,9 +27,11 @@ from fallback.loop import (
     Outcome,
     Plan,
     Reply,
+    Request,
     TurnFlow,
 )
 from fallback.messages import FinishReason, Message, ToolResult, Turn
+from fallback.policy import Deny
 from fallback.tools import Tool
 
 QUESTION = Message(role="user", content="Weather in Oslo?")
@@ -70,6 +78,10 @@ class Driver:
         self.executed: list[str] = []
         self.jobs: list[Job] = []
         self.waves: list[tuple[str, ...]] = []
+        self.checked: list[Check] = []
+        self.approvals: list[Request] = []
+        self.refuses: Callable[[str], Deny | None] = lambda name: None
+        self.decides: Callable[[str], Decision] = lambda name: Decision(verdict="granted")
         self.ended: Ended | None = None
         self.answer: Callable[[str], ToolResult | Outcome] = self.tool_answers
         self.info = ModelInfo(name="m", capabilities=frozenset({"completion", "tools"}))
@@ -96,6 +108,13 @@ class Driver:
         if isinstance(action, Generate):
             self.requests.append(action)
             return self.reply(action, next(script))
+        if isinstance(action, Authorise):
+            self.checked += action.checks
+            return Authorised(refusals=tuple(self.refuses(c.call.name) for c in action.checks))
+        if isinstance(action, Approve):
+            self.approvals += action.requests
+            decisions = tuple(self.decides(request.call.name) for request in action.requests)
+            return Approved(decisions=decisions, elapsed=self.elapsed)
         self.jobs += action.jobs
         self.waves.append(tuple(job.call.name for job in action.jobs))
         done = []

@@ -17,7 +17,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "0 values": ("errors", "limits", "messages", "resources"),
     "1 tools": ("schema", "tools", "catalogue"),
     "2 text": ("parsing", "dialects", "rendering", "families", "validation", "templating"),
-    "3 decisions": ("backend", "routing", "loop"),
+    "3 decisions": ("backend", "routing", "policy", "loop"),
     "4 I/O": ("execution", "ledger", "ollama", "hosts", "engine", "session"),
     "5 edges": (
         "cli",

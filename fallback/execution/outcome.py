@@ -180,7 +180,7 @@ def _described(prepared: Prepared, ending: Ending) -> _Said:
         return _Said("timeout", told, "timeout")
     if isinstance(ending, Stopped):
         told = "Error: stopped before it finished, the turn was cancelled."
-        return _Said("error", told, "failed")
+        return _Said("error", told, "cancelled")
     return _raised(ending.error, prepared.secrets)
 
 

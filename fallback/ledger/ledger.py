@@ -95,6 +95,15 @@ class Ledger:
             raise
         return cls(database, masker=masker, clock=clock)
 
+    @classmethod
+    def in_memory(cls, *, clock: Callable[[], float] = time.time) -> Ledger:
+        """A ledger without a file: it is gone with this object, and no other process sees it."""
+        from fallback.ledger.memory import MemoryDatabase
+
+        database = MemoryDatabase()
+        migrate(database)
+        return cls(database, clock=clock)
+
     def begin(self, key: str, operation: Operation) -> Begun | Finished | Unknown | InProgress:
         """Record that an operation starts now, if it may.
 

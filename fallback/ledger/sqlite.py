@@ -18,7 +18,7 @@ from typing import Any
 from fallback.errors import LedgerError
 from fallback.ledger.database import BUSY_SECONDS, Database, Row, Transaction
 
-__all__ = ["SqliteDatabase"]
+__all__ = ["SqliteDatabase", "transaction"]
 
 _OLDEST = (3, 35, 0)  # RETURNING
 
@@ -54,13 +54,13 @@ class SqliteDatabase(Database):
         with self._lock, self._errors():
             if self._writer is None:
                 self._writer = self._connect()
-            yield from _transaction(self._writer, "BEGIN IMMEDIATE")
+            yield from transaction(self._writer, "BEGIN IMMEDIATE")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
         """See :meth:`Database.reading`."""
         with self._errors(), contextlib.closing(self._connect()) as connection:
-            yield from _transaction(connection, "BEGIN")
+            yield from transaction(connection, "BEGIN")
 
     def close(self) -> None:
         """See :meth:`Database.close`."""
@@ -130,7 +130,8 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+    """One transaction of a connection, for a context manager; rolled back when its block raises."""
     connection.execute(begin)
     try:
         yield _SqliteTransaction(connection)

@@ -2,6 +2,12 @@
 
 from fallback.loop.actions import (
     Action,
+    Approve,
+    Approved,
+    Authorise,
+    Authorised,
+    Check,
+    Decision,
     Describe,
     Described,
     Execute,
@@ -11,6 +17,7 @@ from fallback.loop.actions import (
     Interrupted,
     Job,
     Outcome,
+    Request,
 )
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.reply import Reply
@@ -18,6 +25,12 @@ from fallback.loop.turn import TurnFlow
 
 __all__ = [
     "Action",
+    "Approve",
+    "Approved",
+    "Authorise",
+    "Authorised",
+    "Check",
+    "Decision",
     "Describe",
     "Described",
     "Ended",
@@ -30,5 +43,6 @@ __all__ = [
     "Outcome",
     "Plan",
     "Reply",
+    "Request",
     "TurnFlow",
 ]

@@ -16,10 +16,17 @@ from fallback.catalogue import Catalogue
 from fallback.errors import BackendError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import FinishReason, Reading, ToolCall, ToolResult, Usage
+from fallback.policy.rules import Deny
 from fallback.tools import Tool
 
 __all__ = [
     "Action",
+    "Approve",
+    "Approved",
+    "Authorise",
+    "Authorised",
+    "Check",
+    "Decision",
     "Describe",
     "Described",
     "Execute",
@@ -29,6 +36,7 @@ __all__ = [
     "Interrupted",
     "Job",
     "Outcome",
+    "Request",
 ]
 
 
@@ -64,12 +72,63 @@ class Generate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One call that hooks are asked about."""
+
+    call: ToolCall
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorise:
+    """Ask the application's hooks. Answered by :class:`Authorised`."""
+
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call that needs people.
+
+    Attributes:
+        fingerprint: what an approval of it is bound to; see :func:`fallback.policy.approval_hash`.
+        approvers: how many different people are needed.
+        why: the tier, or what else makes it necessary.
+        seconds: how long an approval is good for.
+        approval_id: the approval that was asked for when the turn was paused; empty if none was.
+    """
+
+    call: ToolCall
+    tool: Tool
+    fingerprint: str
+    approvers: int
+    why: str
+    seconds: float
+    approval_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """Ask people about calls. Answered by :class:`Approved`."""
+
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One call to run. ``seconds`` is its deadline, ``None`` for none."""
+    """One call to run.
+
+    Attributes:
+        seconds: its deadline, ``None`` for none.
+        writes: whether it may change something, so that it is recorded before it runs.
+        approval_id: the approval that was used for it; empty where none was needed.
+    """
 
     call: ToolCall
     tool: Tool
     seconds: float | None = None
+    writes: bool = False
+    approval_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +144,7 @@ class Execute:
     width: int = 1
 
 
-Action = Describe | Generate | Execute
+Action = Describe | Generate | Authorise | Approve | Execute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +183,37 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Authorised:
+    """One answer per check: ``None`` allows."""
+
+    refusals: tuple[Deny | None, ...]
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What people say of one request.
+
+    Attributes:
+        verdict: ``pending`` while somebody still has to decide.
+        approval_id: names the approval, in all three cases, where it is on record.
+        detail: who, or why; for the log.
+    """
+
+    verdict: Literal["granted", "denied", "pending"]
+    approval_id: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """One decision per request. ``elapsed`` leaves out the time that people took."""
+
+    decisions: tuple[Decision, ...]
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
     """One result per job, tied to it by id."""
 
@@ -149,4 +239,4 @@ class Interrupted:
     elapsed: float = 0.0
 
 
-Outcome = Described | Generation | Executed | Interrupted
+Outcome = Described | Generation | Authorised | Approved | Executed | Interrupted

@@ -10,7 +10,7 @@ What must stay true: one result per call, in the order of the calls, tied by id.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 
 from fallback.catalogue import Catalogue
@@ -19,6 +19,7 @@ from fallback.loop.asides import repeated
 from fallback.loop.dependence import awaited
 from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
+from fallback.loop.gates import Admission, Gates
 from fallback.loop.repetition import Repetition, canonical, copies
 from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
 from fallback.tools import Risk, Tool
@@ -59,14 +60,24 @@ class Batch:
         catalogue: the tools that were offered.
         budget: what is left of the turn.
         repetition: what has been called in earlier replies.
+        gates: who may do what; every call passes them.
         said: the user's words.
+        tainted: whether the model had read untrusted content before it wrote the calls.
     """
 
     def __init__(
-        self, catalogue: Catalogue, budget: Budget, repetition: Repetition, *, said: str
+        self,
+        catalogue: Catalogue,
+        budget: Budget,
+        repetition: Repetition,
+        gates: Gates,
+        *,
+        said: str,
+        tainted: bool = False,
     ) -> None:
         self._catalogue, self._budget, self._repetition = catalogue, budget, repetition
-        self._said = said
+        self._gates, self._said, self._tainted = gates, said, tainted
+        self._admission = Admission()
         self._calls: tuple[ToolCall, ...] = ()
         self._early: dict[str, Job] = {}
         self._wave: list[Job] = []
@@ -82,6 +93,8 @@ class Batch:
         tool = self._catalogue.get(call.name)
         if tool is None or not runs_beside_others(tool):
             return None
+        if not self._gates.open_for(tool, tainted=self._tainted):
+            return None
         same = canonical(call.name, call.arguments)
         if any(same == canonical(j.call.name, j.call.arguments) for j in self._early.values()):
             return None
@@ -92,23 +105,45 @@ class Batch:
         self._early[call.id] = admitted
         return admitted
 
-    def run(self, calls: tuple[ToolCall, ...]) -> Generator[Action, Outcome, Handled]:
-        """Run the calls as far as the budget goes.
+    def run(
+        self, calls: tuple[ToolCall, ...], settled: Mapping[str, ToolResult] | None = None
+    ) -> Generator[Action, Outcome, Handled]:
+        """Run the calls as far as the gates and the budget let them.
 
         A call that repeats another of the same reply is not run; it gets the other's result. Once
         the turn has to end, the calls that are left are answered with the reason.
+
+        Args:
+            calls: of one reply, in the model's order.
+            settled: results that are there already, by the call's id: these are not run again.
         """
         self._calls = calls
         repeats = copies(calls)
-        for call in calls:
-            if call.id not in repeats:
-                yield from self._one(call)
+        self._results |= settled or {}
+        open_ = [c for c in calls if c.id not in repeats and c.id not in self._results]
+        yield from self._pass_gates(open_)
+        for call in open_:
+            yield from self._one(call)
         yield from self._flush()
         for copy, original in repeats.items():
             self._results[copy] = replace(self._results[original], call_id=copy, copy_of=original)
         ordered = tuple(self._results[call.id] for call in calls)
         aside = self._notice(ordered)
         return Handled(ordered, aside, self._withdrawn, self._ending or _pause(ordered))
+
+    def _pass_gates(self, calls: list[ToolCall]) -> Generator[Action, Outcome, None]:
+        asked = [
+            (call, tool)
+            for call in calls
+            if (tool := self._catalogue.get(call.name)) is not None
+            and call.id not in self._early
+            and self._misplaced(call) is None
+        ]
+        self._ending = self._budget.overdue
+        if self._ending is None:
+            gates = self._gates.admit(asked, self._budget, tainted=self._tainted)
+            self._admission = yield from gates
+            self._ending = self._admission.ending
 
     def _one(self, call: ToolCall) -> Generator[Action, Outcome, None]:
         tool = self._catalogue.get(call.name)
@@ -129,17 +164,29 @@ class Batch:
         if self._ending is not None:
             return not_run(call, f"Not run: {self._ending.detail}.")
         tool = self._catalogue.get(call.name)
+        if (refused := self._misplaced(call) or self._admission.refused.get(call.id)) is not None:
+            return refused
         if tool is None or tool.handler is None:
             return not_run(call, _WAITING, "paused", "approval_required")
-        if echoes_example(call, self._said):
-            return not_run(call, NOT_RUN, kind="invalid_arguments")
-        if (waits := awaited(call, self._calls, self._said)) is not None:
-            return not_run(call, waits, kind="invalid_arguments")
         if self._budget.spent:
             self._withdrawn = "max_calls"
             return not_run(call, "Not run: no further call is allowed (max_calls_per_turn).")
         self._budget.executed += 1
-        return Job(call=call, tool=tool, seconds=self._budget.tool_seconds(tool))
+        return Job(
+            call=call,
+            tool=tool,
+            seconds=self._budget.tool_seconds(tool),
+            writes=self._gates.writes(tool),
+            approval_id=self._admission.approvals.get(call.id, ""),
+        )
+
+    def _misplaced(self, call: ToolCall) -> ToolResult | None:
+        """The refusal of a call that is valid in form and cannot be meant."""
+        if echoes_example(call, self._said):
+            return not_run(call, NOT_RUN, kind="invalid_arguments")
+        if (waits := awaited(call, self._calls, self._said)) is not None:
+            return not_run(call, waits, kind="invalid_arguments")
+        return None
 
     def _flush(self) -> Generator[Action, Outcome, None]:
         """Run the wave that has been gathered."""
@@ -155,7 +202,7 @@ class Batch:
             self._ending = Ending(outcome.reason, outcome.detail)
             for job in jobs:
                 stopped = f"Stopped before it finished: {outcome.detail}."
-                unfinished = not_run(job.call, stopped, "error", "failed")
+                unfinished = not_run(job.call, stopped, "error", "cancelled")
                 self._results.setdefault(job.call.id, unfinished)
 
     def _notice(self, results: tuple[ToolResult, ...]) -> str:
@@ -179,7 +226,7 @@ def _pause(results: tuple[ToolResult, ...]) -> Ending | None:
     waiting = ", ".join(f"{r.name} ({r.call_id})" for r in results if r.status == "paused")
     if not waiting:
         return None
-    return Ending("approval_required", f"the application has to run or approve: {waiting}")
+    return Ending("approval_required", f"somebody has to approve or run: {waiting}")
 
 
 def not_run(

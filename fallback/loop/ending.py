@@ -30,10 +30,10 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
 class Budget:
     """Time and calls left for the turn. Time is what the driver says; there is no clock here."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, executed: int = 0) -> None:
         self._limits = limits
         self.elapsed = 0.0
-        self.executed = 0
+        self.executed = executed
 
     def hear(self, outcome: Outcome) -> None:
         """Take the time that an outcome reports."""

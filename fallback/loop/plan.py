@@ -11,7 +11,9 @@ from fallback.catalogue import Catalogue
 from fallback.dialects.record import FENCED, Dialect
 from fallback.errors import FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop.paused import Paused
 from fallback.messages import Message, Mode, Turn
+from fallback.policy import DEFAULT_POLICY, NOBODY, ExecutionContext, Policy
 from fallback.rendering import prompt_messages
 from fallback.rendering.text import offered
 from fallback.routing import Route
@@ -30,6 +32,9 @@ class Plan:
         tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
         parallel: whether the model is told that one reply may hold several calls.
         read_text: whether a reply in which the server reports no calls is searched for them.
+        policy: what runs at once, and what needs a person.
+        context: who it is for, and what he may do.
+        turn_id: names the turn.
         options: for the server, such as ``temperature``; absent ones are the model's own.
     """
 
@@ -43,6 +48,9 @@ class Plan:
     parallel: bool = True
     read_text: bool = True
     limits: Limits = DEFAULT_LIMITS
+    policy: Policy = DEFAULT_POLICY
+    context: ExecutionContext = NOBODY
+    turn_id: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     num_ctx: int | None = None
     think: bool | str | None = None
@@ -96,9 +104,11 @@ class Ended:
         messages: the conversation to go on with; without this turn if nothing came of it.
         route: the mode that worked, and why; ``None`` if that was never found out.
         error: what the outside world did wrong, for the driver to raise.
+        paused: the turn as it has to be kept, if it waits for a person.
     """
 
     turn: Turn
     messages: tuple[Message, ...]
     route: Route | None = None
     error: FallbackError | None = None
+    paused: Paused | None = None

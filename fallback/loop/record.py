@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fallback.loop.actions import Generation
+from fallback.loop.paused import Paused
 from fallback.messages import Message, Mode, Step, ToolCall, ToolResult
 
 __all__ = ["Record"]
@@ -23,6 +25,15 @@ class Record:
         self._mode: Mode = "prompt"
         self._notes: list[str] = []
         self._results: tuple[ToolResult, ...] = ()
+        self._reopened: Step | None = None
+
+    @classmethod
+    def of(cls, paused: Paused) -> Record:
+        """The record of a turn that waited, with the step open whose calls it waited for."""
+        record = cls(paused.history, paused.messages[0])
+        record.messages = list(paused.messages)
+        *record.steps, record._reopened = paused.steps
+        return record
 
     @property
     def conversation(self) -> tuple[Message, ...]:
@@ -35,9 +46,27 @@ class Record:
         return self.messages[0].content
 
     @property
+    def tainted(self) -> bool:
+        """Whether the model has read untrusted content, in this turn or before it."""
+        return any(m.result is not None and m.result.untrusted for m in self.conversation)
+
+    @property
     def replies(self) -> int:
         """How often the model has spoken in the whole conversation."""
         return sum(message.role == "assistant" for message in self.conversation)
+
+    @property
+    def proposed(self) -> tuple[Message, ...]:
+        """The messages up to the reply whose calls are being dealt with, without their results."""
+        last = max(i for i, message in enumerate(self.messages) if message.role != "tool")
+        return tuple(self.messages[: last + 1])
+
+    @property
+    def executed(self) -> int:
+        """How many calls have run in this turn; of a turn that waited, also before."""
+        steps = self.steps if self._reopened is None else [*self.steps, self._reopened]
+        results = [r for step in steps for r in step.results]
+        return sum(r.status in RAN and r.copy_of is None for r in results)
 
     @property
     def anything_ran(self) -> bool:
@@ -72,6 +101,11 @@ class Record:
 
     def close(self) -> None:
         """End the open step, if one is open."""
+        reopened, self._reopened = self._reopened, None
+        if reopened is not None:
+            notes = (*reopened.notes, *self._notes)
+            self.steps.append(replace(reopened, results=self._results, notes=notes))
+            self._notes, self._results = [], ()
         generation, self._open = self._open, None
         if generation is None:
             return

@@ -14,7 +14,7 @@ conversation.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 
 from fallback.errors import BackendError, BackendProtocolError, BackendStatusError, CapabilityError
@@ -31,10 +31,21 @@ from fallback.loop.asides import ANSWER_NOW, EMPTY, announced, announces_call
 from fallback.loop.calls import Batch, not_run
 from fallback.loop.echo import COPIED, NOT_RUN, PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending
+from fallback.loop.gates import Gates
+from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
-from fallback.messages import Message, Mode, Problem, Reading, StopReason, Turn
+from fallback.messages import (
+    Message,
+    Mode,
+    Problem,
+    Reading,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
 from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.routing import Route, choose
@@ -59,16 +70,29 @@ class TurnFlow:
     Args:
         plan: what is to be done.
         history: the conversation so far, without a system message.
-        question: the user's message.
+        question: the user's message; ``None`` to go on with a turn that waited.
+        paused: that turn; it has its own history.
     """
 
-    def __init__(self, plan: Plan, history: Iterable[Message], question: Message) -> None:
-        self._plan = plan
-        self.record = Record(history, question)
+    def __init__(
+        self,
+        plan: Plan,
+        history: Iterable[Message],
+        question: Message | None,
+        paused: Paused | None = None,
+    ) -> None:
+        self._plan, self._paused = plan, paused
+        if paused is not None:
+            self.record = Record.of(paused)
+        elif question is not None:
+            self.record = Record(history, question)
+        else:
+            raise TypeError("a turn begins with a question, or goes on with a paused one")
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
         self._mode: Mode = "prompt"
-        self._budget = Budget(plan.limits)
+        self._budget = Budget(plan.limits, executed=self.record.executed)
+        self._gates = Gates(plan.policy, plan.context, paused.asked if paused else None)
         self._repetition = Repetition(plan.limits)
         self._aside = ""
         self._corrected: list[str] = []
@@ -81,6 +105,8 @@ class TurnFlow:
         """Yield actions, take their outcomes, and return the turn that has ended."""
         try:
             yield from self._find_route()
+            if self._paused is not None:
+                yield from self._resume(self._paused)
             while True:
                 generation = yield from self._generate()
                 if generation.error is not None:
@@ -98,6 +124,8 @@ class TurnFlow:
         plan = self._plan
         if plan.mode != "auto":
             self._route = Route(mode=plan.mode, why="asked for")
+        elif self._paused is not None:
+            self._route = Route(mode=self._paused.mode, why="the turn was begun in it")
         elif plan.route is not None:
             self._route = plan.route
         else:
@@ -221,10 +249,29 @@ class TurnFlow:
 
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        self._called = True
         self.record.say(reading.text, reading.calls)
-        batch = Batch(self._tools, self._budget, self._repetition, said=self.record.question)
-        handled = yield from batch.run(reading.calls)
+        yield from self._run_calls(reading.calls, {})
+        if reading.problems and self._may_correct(reading.problems):
+            self._correct(generation)
+
+    def _resume(self, paused: Paused) -> Generator[Action, Outcome, None]:
+        """Take up the step whose calls waited; what its other calls returned is kept."""
+        yield from self._run_calls(paused.steps[-1].calls, paused.settled)
+        self.record.close()
+
+    def _run_calls(
+        self, calls: tuple[ToolCall, ...], settled: Mapping[str, ToolResult]
+    ) -> Generator[Action, Outcome, None]:
+        self._called = True
+        batch = Batch(
+            self._tools,
+            self._budget,
+            self._repetition,
+            self._gates,
+            said=self.record.question,
+            tainted=self.record.tainted,
+        )
+        handled = yield from batch.run(calls, settled)
         self.record.keep(handled.results)
         if handled.ending:
             raise handled.ending
@@ -233,8 +280,6 @@ class TurnFlow:
         if handled.withdrawn:
             self._withdraw(handled.withdrawn, _WITHDRAWN.get(handled.withdrawn, ""))
         self._aside = handled.aside
-        if reading.problems and self._may_correct(reading.problems):
-            self._correct(generation)
 
     def _refuse_copy(self, reading: Reading) -> None:
         """The example came back: say so once; then take the tools away, for none was needed."""
@@ -307,7 +352,7 @@ class TurnFlow:
         return Ending(reason, detail, answer=answer)
 
     def _ended(self, ending: Ending) -> Ended:
-        record = self.record
+        plan, record = self._plan, self.record
         record.close()
         if ending.reason in ("answered", "repeated_call", "max_calls"):
             record.say(ending.answer)
@@ -317,6 +362,7 @@ class TurnFlow:
             steps=tuple(record.steps),
             messages=tuple(record.messages),
             detail=ending.detail,
+            id=plan.turn_id,
         )
         # Of a turn that led to nothing, nothing is kept: asking again must not ask twice.
         keep = record.anything_ran or ending.reason not in ("failed", "cancelled", "deadline")
@@ -325,6 +371,7 @@ class TurnFlow:
             messages=record.conversation if keep else record.history,
             route=self._route,
             error=ending.error,
+            paused=Paused.of(turn, self._mode, plan.model, record.history, record.proposed),
         )
 
 

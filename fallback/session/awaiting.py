@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
-from typing import Self
+from typing import Any, Self
 
 from fallback.errors import BackendError
 from fallback.execution import amake, awave
-from fallback.loop import Action, Describe, Described, Execute, Generate, Job, Outcome
+from fallback.execution.hooks import aplay
+from fallback.loop import (
+    Action,
+    Approve,
+    Authorise,
+    Describe,
+    Described,
+    Execute,
+    Generate,
+    Job,
+    Outcome,
+)
+from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
-from fallback.messages import FinishReason, ToolResult, Turn
-from fallback.session.base import Drive, SessionBase
+from fallback.messages import FinishReason, Message, ToolResult, Turn
+from fallback.session.base import SessionBase
+from fallback.session.drive import Drive
 
 __all__ = ["AsyncSession"]
 
@@ -33,10 +46,18 @@ class AsyncSession(SessionBase):
         """Give back what the session opened itself."""
         if self._owns_backend:
             await self._backend.aclose()
+        self._books.close()
 
     async def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
         """See :meth:`fallback.session.Session.run`."""
-        async with aclosing(self.stream(question, images=images)) as events:
+        return await self._told(self.stream(question, images=images))
+
+    async def resume(self, turn_id: str, *, results: Mapping[str, Any] | None = None) -> Turn:
+        """See :meth:`fallback.session.Session.resume`."""
+        return await self._told(self.resume_stream(turn_id, results=results))
+
+    async def _told(self, stream: AsyncGenerator[Progress]) -> Turn:
+        async with aclosing(stream) as events:
             async for event in events:
                 if self._on_event is not None:
                     self._on_event(event)
@@ -44,11 +65,25 @@ class AsyncSession(SessionBase):
                     return event.turn
         raise AssertionError("a turn always ends")
 
-    async def stream(
-        self, question: str, *, images: Iterable[str] = ()
-    ) -> AsyncGenerator[Progress]:
+    def stream(self, question: str, *, images: Iterable[str] = ()) -> AsyncGenerator[Progress]:
         """See :meth:`fallback.session.Session.stream`."""
-        with self._driving(question, images) as drive:
+        return self._turn_of(self._asked(question, images), None)
+
+    async def resume_stream(
+        self, turn_id: str, *, results: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[Progress]:
+        """See :meth:`fallback.session.Session.resume_stream`."""
+        paused = await aplay(self._taken_up(turn_id, results))
+        async with aclosing(self._turn_of(None, paused)) as events:
+            async for event in events:
+                yield event
+
+    async def _turn_of(
+        self, question: Message | None, paused: Paused | None
+    ) -> AsyncGenerator[Progress]:
+        with self._driving(question, paused) as drive:
+            if paused is not None:
+                await aplay(drive.oversight.resumed())
             action = drive.start()
             while action is not None:
                 outcome: Outcome | None = None
@@ -61,10 +96,13 @@ class AsyncSession(SessionBase):
                 if outcome is None:
                     raise AssertionError("an action always has an outcome")
                 action = drive.send(outcome)
-                for ended in drive.steps():
+                told = list(drive.steps())
+                await aplay(drive.oversight.audit(event.step for event in told))
+                for ended in told:
                     yield ended
-        if drive.ended is None:
-            raise AssertionError("a turn always ends")
+            if drive.ended is None:
+                raise AssertionError("a turn always ends")
+            await aplay(drive.oversight.keep(drive.ended, resumed=paused is not None))
         if drive.ended.error is not None:
             raise drive.ended.error
         yield TurnEnded(drive.ended.turn)
@@ -75,7 +113,9 @@ class AsyncSession(SessionBase):
             return self._generate(drive, action)
         if isinstance(action, Execute):
             return self._execute(drive, action)
-        return self._describe(drive, action)
+        if isinstance(action, Describe):
+            return self._describe(drive, action)
+        return self._decide(drive, action)
 
     async def _describe(self, drive: Drive, action: Describe) -> AsyncGenerator[Outcome]:
         try:
@@ -114,9 +154,20 @@ class AsyncSession(SessionBase):
             yield event
         yield generation
 
+    async def _decide(self, drive: Drive, action: Authorise | Approve) -> AsyncGenerator[Outcome]:
+        if isinstance(action, Authorise):
+            yield drive.authorised(await aplay(drive.oversight.authorised(action)))
+            return
+        with drive.waiting():
+            decisions = await aplay(drive.oversight.approved(action))
+        yield drive.approved(decisions)
+
     async def _execute(self, drive: Drive, action: Execute) -> AsyncGenerator[Progress | Outcome]:
         async def run(job: Job) -> ToolResult:
-            return await amake(job, self._context, drive.pace, drive.wake)
+            return await aplay(drive.oversight.run(job, made))
+
+        async def made(job: Job) -> ToolResult:
+            return await amake(job, self._injected, drive.pace, drive.wake)
 
         running = awave(action.jobs, run, width=action.width, wake=drive.wake)
         async with aclosing(running) as events:

@@ -6,171 +6,50 @@ The two drivers are short enough to be compared line by line.
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import PROMPTED, Dialect
-from fallback.errors import BackendError, ConfigurationError, UnknownDialectError, UsageError
-from fallback.execution import Pace, Rates, Wake, check_context
+from fallback.errors import (
+    ConfigurationError,
+    LedgerError,
+    UnknownDialectError,
+    UsageError,
+)
+from fallback.execution import Rates, check_context
+from fallback.execution.hooks import Steps, play
+from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import (
-    Action,
     Ended,
-    Executed,
-    Generate,
-    Generation,
-    Interrupted,
-    Outcome,
     Plan,
-    Reply,
     TurnFlow,
 )
-from fallback.loop.progress import Progress, StepEnded
-from fallback.messages import FinishReason, Message, ToolResult, Turn
-from fallback.parsing.events import Event
+from fallback.loop.paused import Paused
+from fallback.loop.progress import Progress
+from fallback.messages import Message, Turn
+from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
 from fallback.routing import Route
+from fallback.session.approving import Ask
+from fallback.session.books import Books
+from fallback.session.drive import Drive
+from fallback.session.oversight import Oversight, take_up
+from fallback.session.provenance import Provenance
 from fallback.tools import ToolLike
 
-__all__ = ["Drive", "SessionBase"]
+__all__ = ["SessionBase"]
 
 RequestedMode = Literal["auto", "native", "prompt"]
 RequestedEndpoint = Literal["auto", "generate", "chat"]
 _MODES = ("auto", "native", "prompt")
-
-
-class Drive:
-    """One turn under way: its generator, its clock, and what has been heard of it so far."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        history: tuple[Message, ...],
-        question: Message,
-        clock: Callable[[], float],
-        rates: Rates,
-    ) -> None:
-        self._flow = TurnFlow(plan, history, question)
-        self._actions = self._flow.run()
-        self._clock, self._started = clock, clock()
-        self._steps_told = 0
-        self._reply_started = self._started
-        self._reply: Reply | None = None
-        self._results: list[ToolResult] = []
-        self._seconds = plan.limits.turn_seconds
-        self.wake = Wake()
-        self.pace = Pace(
-            rates=rates,
-            clock=clock,
-            left=self._turn_left,
-            limits=plan.limits,
-            retries=plan.limits.max_transient_retries,
-        )
-        self.ended: Ended | None = None
-
-    def start(self) -> Action | None:
-        """The first action; ``None`` once the turn has ended."""
-        try:
-            return next(self._actions)
-        except StopIteration as stop:
-            self.ended = stop.value
-            return None
-
-    def send(self, outcome: Outcome) -> Action | None:
-        """Answer the last action; returns the next one, or ``None`` once the turn has ended."""
-        self._reply, self._results = None, []
-        try:
-            return self._actions.send(outcome)
-        except StopIteration as stop:
-            self.ended = stop.value
-            return None
-
-    def steps(self) -> Iterator[StepEnded]:
-        """The steps that have ended since the last time."""
-        for step in self._flow.record.steps[self._steps_told :]:
-            self._steps_told += 1
-            yield StepEnded(step)
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the turn began."""
-        return self._clock() - self._started
-
-    def _turn_left(self) -> float | None:
-        return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
-
-    # A reply under way --------------------------------------------------------------------------
-
-    def open(self, action: Generate) -> Reply:
-        """Begin to read a reply."""
-        self._reply = Reply(action)
-        self._reply_started = self._clock()
-        return self._reply
-
-    def left(self, action: Generate) -> float | None:
-        """Seconds until the reply has to be ended; ``None`` without a deadline."""
-        return None if action.seconds is None else action.seconds - self._reply_seconds
-
-    def must_stop(self, action: Generate) -> bool:
-        """Whether the reply has to be ended: cancelled, or out of time."""
-        left = self.left(action)
-        return self.wake.requested or (left is not None and left <= 0)
-
-    def close(
-        self,
-        reply: Reply,
-        *,
-        finish_reason: FinishReason | None = None,
-        error: BackendError | None = None,
-    ) -> tuple[list[Event], Generation]:
-        """End a reply and date it."""
-        return reply.close(
-            finish_reason=finish_reason,
-            error=error,
-            elapsed=self.elapsed,
-            seconds=self._reply_seconds,
-        )
-
-    @property
-    def _reply_seconds(self) -> float:
-        return self._clock() - self._reply_started
-
-    # An end before its time ---------------------------------------------------------------------
-
-    def ran(self, result: ToolResult) -> None:
-        """Remember a result that has not been sent yet."""
-        self._results.append(result)
-
-    def executed(self) -> Executed | Interrupted:
-        """The outcome of calls that have run, or were broken off by :meth:`SessionBase.cancel`."""
-        results = tuple(self._results)
-        if self.wake.requested:
-            return Interrupted(results=results, elapsed=self.elapsed)
-        return Executed(results=results, elapsed=self.elapsed)
-
-    def abandon(self, cause: BaseException) -> None:
-        """End the turn because something was raised; what is known of it stays on record."""
-        if self.ended is not None:
-            return
-        wanted = not isinstance(cause, Exception) or isinstance(cause, TimeoutError)
-        generation = None
-        if self._reply is not None:
-            _, generation = self.close(self._reply, finish_reason="cancelled")
-        outcome = Interrupted(
-            reason="cancelled" if wanted else "failed",
-            detail=f"broken off by {type(cause).__name__}",
-            generation=generation,
-            results=tuple(self._results),
-            elapsed=self.elapsed,
-        )
-        try:
-            self._actions.send(outcome)
-        except StopIteration as stop:
-            self.ended = stop.value
 
 
 class SessionBase:
@@ -186,7 +65,10 @@ class SessionBase:
         backend: Any = None,
         dialect: str | Dialect = "fenced",
         instructions: str = "",
-        context: Mapping[str, Any] | None = None,
+        context: ExecutionContext | Mapping[str, Any] | None = None,
+        policy: Policy = DEFAULT_POLICY,
+        approve: Ask | None = None,
+        ledger: Ledger | str | Path | None = None,
         limits: Limits = DEFAULT_LIMITS,
         options: Mapping[str, Any] | None = None,
         tool_choice: str = "auto",
@@ -199,9 +81,10 @@ class SessionBase:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
-        self._context = dict(context or {})
+        authority = ExecutionContext.of(context)
+        self._injected = authority.injected
         for tool in catalogue:
-            check_context(tool, self._context)
+            check_context(tool, self._injected)
         self._plan = Plan(
             model=model,
             catalogue=catalogue,
@@ -215,7 +98,13 @@ class SessionBase:
             num_ctx=num_ctx,
             think=think,
             read_text=read_text,
+            policy=policy,
+            context=authority,
         )
+        self._ask = approve
+        self._books = Books(ledger, authority.clock)
+        self._conversation = f"conversation_{secrets.token_hex(8)}"
+        self._digest = ""
         self._on_event = on_event
         self._owns_backend = backend is None
         self._backend = _connect(host, endpoint, limits) if backend is None else backend
@@ -247,6 +136,11 @@ class SessionBase:
         """The last turn, even if it was broken off; ``None`` before the first."""
         return self._turn
 
+    @property
+    def ledger(self) -> Ledger:
+        """Operations, approvals and paused turns; in memory where the session was given none."""
+        return self._books.ledger()
+
     def cancel(self) -> None:
         """End the turn under way, if there is one; may be called from any thread.
 
@@ -256,27 +150,60 @@ class SessionBase:
         if drive is not None:
             drive.wake.cancel()
 
-    @contextmanager
-    def _driving(self, question: str, images: Iterable[str]) -> Iterator[Drive]:
-        """One turn at a time; however it ends, its record is kept."""
+    def _asked(self, question: str, images: Iterable[str]) -> Message:
         asked = Message(role="user", content=question, images=tuple(images))
         if not question.strip() and not asked.images:
             raise UsageError("there is nothing to ask: the question is empty")
+        return asked
+
+    def _taken_up(self, turn_id: str, results: Mapping[str, Any] | None) -> Steps[Paused]:
+        """The turn that waits under an id, with what the application has run of it itself."""
+        if self._messages and (self._turn is None or self._turn.id != turn_id):
+            raise UsageError(
+                "this session has gone on since; resume the turn in a session of its own"
+            )
+        stored = yield partial(self._books.paused, turn_id)
+        return take_up(stored, turn_id, self._plan, results or {})
+
+    @contextmanager
+    def _driving(self, question: Message | None, paused: Paused | None = None) -> Iterator[Drive]:
+        """One turn at a time; however it ends, its record is kept."""
         if not self._busy.acquire(blocking=False):
             raise UsageError("this session is in the middle of a turn; use one session per thread")
         try:
-            plan = replace(self._plan, route=self._route)
-            drive = self._drive = Drive(plan, self._messages, asked, self._clock, self._rates)
+            drive = self._drive = self._begin(question, paused)
             try:
                 yield drive
             except BaseException as cause:
                 drive.abandon(cause)
+                if self._books.audited:
+                    with suppress(LedgerError):  # what was raised first is what has to be heard
+                        play(drive.oversight.audit(event.step for event in drive.steps()))
                 raise
             finally:
+                self._digest = drive.oversight.provenance.digest
                 self._keep(drive.ended)
         finally:
             self._drive = None
             self._busy.release()
+
+    def _begin(self, question: Message | None, paused: Paused | None) -> Drive:
+        turn_id = paused.turn_id if paused else f"turn_{secrets.token_hex(8)}"
+        plan = replace(self._plan, route=self._route, turn_id=turn_id)
+        provenance = Provenance(
+            turn=turn_id,
+            conversation=self._conversation,
+            context=plan.context,
+            model=plan.model,
+            digest=self._digest,
+            dialect=plan.dialect.name,
+        )
+        if paused is not None:
+            last = paused.steps[-1]
+            provenance.heard(last.index, last.mode, last.raw)
+        oversight = Oversight(plan=plan, books=self._books, ask=self._ask, provenance=provenance)
+        flow = TurnFlow(plan, self._messages, question, paused)
+        return Drive(flow, plan, oversight, self._clock, self._rates)
 
     def _keep(self, ended: Ended | None) -> None:
         if ended is None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Self
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Self
 
 from fallback.errors import BackendError
 from fallback.execution import make, wave
-from fallback.loop import Describe, Described, Execute, Generate, Job, Outcome
+from fallback.execution.hooks import play
+from fallback.loop import (
+    Approve,
+    Authorise,
+    Describe,
+    Described,
+    Execute,
+    Generate,
+    Job,
+    Outcome,
+)
+from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
-from fallback.messages import FinishReason, ToolResult, Turn
-from fallback.session.base import Drive, SessionBase
+from fallback.messages import FinishReason, Message, ToolResult, Turn
+from fallback.session.base import SessionBase
+from fallback.session.drive import Drive
 
 __all__ = ["Session"]
 
@@ -33,7 +45,15 @@ class Session(SessionBase):
         backend: used in place of ``host``; it is not closed with the session.
         dialect: how calls are written in prompt mode: ``fenced`` or ``pythonic``.
         instructions: the application's system prompt.
-        context: values of injected parameters, such as a user id. The model never sees them.
+        context: who is asking and what he may do; a mapping is taken for the values of injected
+            parameters, such as an account. The model never sees them.
+        policy: which calls run at once, which need a person, and which are refused. By default
+            tools that only read, or do not say, run, and all others need an approval.
+        approve: asked about each call that needs a person: ``True``, or the name of who approved;
+            ``False`` or ``Deny``; ``None`` to decide later. Sync or async. Without it the turn
+            ends with ``approval_required`` and waits, see :meth:`resume`.
+        ledger: keeps side effects, approvals and turns that wait: an open ``Ledger``, a path or
+            ``postgresql://...``. Without one they are kept in memory.
         limits: what a turn may cost.
         options: for the server, such as ``{"temperature": 0.8}``. The temperature is 0 unless
             given, since a call has one right spelling; everything else is the model's own.
@@ -60,6 +80,7 @@ class Session(SessionBase):
         """Give back what the session opened itself."""
         if self._owns_backend:
             self._backend.close()
+        self._books.close()
 
     def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
         """Ask, run whatever tools the model calls, and return the turn once it has ended.
@@ -72,7 +93,27 @@ class Session(SessionBase):
             BackendError: the model server could not do what was asked.
             UsageError: the session is already in the middle of a turn.
         """
-        for event in self.stream(question, images=images):
+        return self._told(self.stream(question, images=images))
+
+    def resume(self, turn_id: str, *, results: Mapping[str, Any] | None = None) -> Turn:
+        """Go on with a turn that waits for a person; it may wait in another process's ledger.
+
+        The calls that waited pass all gates again, with the approvals that were given meanwhile;
+        nothing that has run is run again. A turn that still waits ends as before.
+
+        Args:
+            turn_id: ``Turn.id`` of the turn that ended with ``approval_required``.
+            results: what calls returned that the application has run itself, by the call's id.
+
+        Raises:
+            UsageError: no such turn waits for this user, or this session has gone on since.
+            LedgerError: the ledger cannot be used.
+            BackendError: as :meth:`run`.
+        """
+        return self._told(self.resume_stream(turn_id, results=results))
+
+    def _told(self, events: Iterator[Progress]) -> Turn:
+        for event in events:
             if self._on_event is not None:
                 self._on_event(event)
             if isinstance(event, TurnEnded):
@@ -84,7 +125,18 @@ class Session(SessionBase):
 
         Closing the iterator cancels the turn.
         """
-        with self._driving(question, images) as drive:
+        return self._turn_of(self._asked(question, images), None)
+
+    def resume_stream(
+        self, turn_id: str, *, results: Mapping[str, Any] | None = None
+    ) -> Generator[Progress]:
+        """The same as :meth:`resume`, event by event; the last is ``TurnEnded``."""
+        return self._turn_of(None, play(self._taken_up(turn_id, results)))
+
+    def _turn_of(self, question: Message | None, paused: Paused | None) -> Generator[Progress]:
+        with self._driving(question, paused) as drive:
+            if paused is not None:
+                play(drive.oversight.resumed())
             action = drive.start()
             while action is not None:
                 outcome: Outcome
@@ -92,12 +144,17 @@ class Session(SessionBase):
                     outcome = yield from self._generate(drive, action)
                 elif isinstance(action, Execute):
                     outcome = yield from self._execute(drive, action)
-                else:
+                elif isinstance(action, Describe):
                     outcome = self._describe(drive, action)
+                else:
+                    outcome = self._decide(drive, action)
                 action = drive.send(outcome)
-                yield from drive.steps()
-        if drive.ended is None:
-            raise AssertionError("a turn always ends")
+                ended = list(drive.steps())
+                play(drive.oversight.audit(event.step for event in ended))
+                yield from ended
+            if drive.ended is None:
+                raise AssertionError("a turn always ends")
+            play(drive.oversight.keep(drive.ended, resumed=paused is not None))
         if drive.ended.error is not None:
             raise drive.ended.error
         yield TurnEnded(drive.ended.turn)
@@ -131,9 +188,19 @@ class Session(SessionBase):
         yield from events
         return generation
 
+    def _decide(self, drive: Drive, action: Authorise | Approve) -> Outcome:
+        if isinstance(action, Authorise):
+            return drive.authorised(play(drive.oversight.authorised(action)))
+        with drive.waiting():
+            decisions = play(drive.oversight.approved(action))
+        return drive.approved(decisions)
+
     def _execute(self, drive: Drive, action: Execute) -> Generator[Progress, None, Outcome]:
         def run(job: Job) -> ToolResult:
-            return make(job, self._context, drive.pace, drive.wake)
+            return play(drive.oversight.run(job, made))
+
+        def made(job: Job) -> ToolResult:
+            return make(job, self._injected, drive.pace, drive.wake)
 
         for event in wave(action.jobs, run, width=action.width, wake=drive.wake):
             if isinstance(event, ToolEnded):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fallback.tools.binding import ArgumentsError
-from fallback.tools.compensation import bind_compensation
+from fallback.tools.compensation import bind_beside, bind_compensation
 from fallback.tools.functions import Injected
 from fallback.tools.names import check_name
 from fallback.tools.record import Risk, Tool, ToolLike, tool
@@ -14,6 +14,7 @@ __all__ = [
     "Risk",
     "Tool",
     "ToolLike",
+    "bind_beside",
     "bind_compensation",
     "check_name",
     "tool",

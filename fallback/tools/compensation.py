@@ -17,7 +17,7 @@ from fallback.errors import InvalidToolError
 if TYPE_CHECKING:
     from fallback.tools.record import Tool
 
-__all__ = ["bind_compensation", "bound_to", "check_compensation"]
+__all__ = ["bind_beside", "bind_compensation", "bound_to", "check_compensation"]
 
 RESULT = "result"
 
@@ -61,18 +61,36 @@ def bind_compensation(
         ArgumentsError, ConfigurationError: as :meth:`Tool.bind`.
     """
     assert tool.compensate is not None  # noqa: S101 - the caller has looked
-    made = {**_defaults(tool), **tool.bind(arguments, injected_values), RESULT: result}
-    takes = _parameters(tool.compensate, tool)
+    return bind_beside(tool, tool.compensate, arguments, injected_values, {RESULT: result})
+
+
+def bind_beside(
+    tool: Tool,
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    injected_values: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The keyword arguments of a function that stands beside the handler, such as ``preview``.
+
+    It is given what the handler would be given, defaults included, and ``more``, as far as it takes
+    it.
+
+    Raises:
+        ArgumentsError, ConfigurationError: as :meth:`Tool.bind`.
+    """
+    made = {**_defaults(tool), **tool.bind(arguments, injected_values), **(more or {})}
+    takes = _parameters(function, tool)
     if any(p.kind is p.VAR_KEYWORD for p in takes.values()):
         return made
     return {name: value for name, value in made.items() if name in takes}
 
 
-def bound_to(compensate: Callable[..., Any] | None, instance: Any) -> Callable[..., Any] | None:
-    """The method of an object, where ``compensate`` was declared inside its class."""
-    if compensate is None or next(iter(_signature(compensate)), None) != "self":
-        return compensate
-    method: Callable[..., Any] = compensate.__get__(instance)
+def bound_to(function: Callable[..., Any] | None, instance: Any) -> Callable[..., Any] | None:
+    """The method of an object, where a function beside the handler was declared in its class."""
+    if function is None or next(iter(_signature(function)), None) != "self":
+        return function
+    method: Callable[..., Any] = function.__get__(instance)
     return method
 
 

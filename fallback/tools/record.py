@@ -276,6 +276,8 @@ class Tool:
             self,
             handler=self.handler.__get__(instance, owner),
             compensate=bound_to(self.compensate, instance),
+            preview=bound_to(self.preview, instance),
+            idempotency_key=bound_to(self.idempotency_key, instance),
         )
 
 

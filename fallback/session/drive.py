@@ -1,0 +1,193 @@
+"""One turn under way: what both kinds of session do in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from fallback.errors import BackendError
+from fallback.execution import Pace, Rates, Wake
+from fallback.loop import (
+    Action,
+    Approved,
+    Authorised,
+    Decision,
+    Described,
+    Ended,
+    Executed,
+    Generate,
+    Generation,
+    Interrupted,
+    Outcome,
+    Plan,
+    Reply,
+    TurnFlow,
+)
+from fallback.loop.progress import StepEnded
+from fallback.messages import FinishReason, ToolResult
+from fallback.parsing.events import Event
+from fallback.policy import Deny
+from fallback.session.oversight import Oversight
+
+__all__ = ["Drive"]
+
+
+class Drive:
+    """One turn under way: its generator, its clock, and what has been heard of it so far."""
+
+    def __init__(
+        self,
+        flow: TurnFlow,
+        plan: Plan,
+        oversight: Oversight,
+        clock: Callable[[], float],
+        rates: Rates,
+    ) -> None:
+        self._flow, self.oversight = flow, oversight
+        self._actions = flow.run()
+        self._clock, self._started = clock, clock()
+        self._steps_told = len(flow.record.steps)
+        self._waited = 0.0
+        self._reply_started = self._started
+        self._asked: Generate | None = None
+        self._reply: Reply | None = None
+        self._results: list[ToolResult] = []
+        self._seconds = plan.limits.turn_seconds
+        self.wake = Wake()
+        self.pace = Pace(
+            rates=rates,
+            clock=clock,
+            left=self._turn_left,
+            limits=plan.limits,
+            retries=plan.limits.max_transient_retries,
+        )
+        self.ended: Ended | None = None
+
+    def start(self) -> Action | None:
+        """The first action; ``None`` once the turn has ended."""
+        try:
+            return next(self._actions)
+        except StopIteration as stop:
+            self.ended = stop.value
+            return None
+
+    def send(self, outcome: Outcome) -> Action | None:
+        """Answer the last action; returns the next one, or ``None`` once the turn has ended."""
+        self._reply, self._results = None, []
+        if isinstance(outcome, Described) and outcome.info is not None:
+            self.oversight.provenance.digest = outcome.info.digest
+        try:
+            return self._actions.send(outcome)
+        except StopIteration as stop:
+            self.ended = stop.value
+            return None
+
+    def steps(self) -> Iterator[StepEnded]:
+        """The steps that have ended since the last time."""
+        for step in self._flow.record.steps[self._steps_told :]:
+            self._steps_told += 1
+            yield StepEnded(step)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the turn began, without those in which a person was waited for."""
+        return self._clock() - self._started - self._waited
+
+    def _turn_left(self) -> float | None:
+        return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
+
+    # Questions to hooks and people --------------------------------------------------------------
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """A person is asked; the time that he takes is not the turn's."""
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._waited += self._clock() - began
+
+    def authorised(self, refusals: tuple[Deny | None, ...]) -> Authorised | Interrupted:
+        """The outcome of asking the hooks."""
+        if self.wake.requested:
+            return Interrupted(elapsed=self.elapsed)
+        return Authorised(refusals=refusals, elapsed=self.elapsed)
+
+    def approved(self, decisions: tuple[Decision, ...]) -> Approved | Interrupted:
+        """The outcome of asking people."""
+        if self.wake.requested:
+            return Interrupted(elapsed=self.elapsed)
+        return Approved(decisions=decisions, elapsed=self.elapsed)
+
+    # A reply under way --------------------------------------------------------------------------
+
+    def open(self, action: Generate) -> Reply:
+        """Begin to read a reply."""
+        self._asked, self._reply = action, Reply(action)
+        self._reply_started = self._clock()
+        return self._reply
+
+    def left(self, action: Generate) -> float | None:
+        """Seconds until the reply has to be ended; ``None`` without a deadline."""
+        return None if action.seconds is None else action.seconds - self._reply_seconds
+
+    def must_stop(self, action: Generate) -> bool:
+        """Whether the reply has to be ended: cancelled, or out of time."""
+        left = self.left(action)
+        return self.wake.requested or (left is not None and left <= 0)
+
+    def close(
+        self,
+        reply: Reply,
+        *,
+        finish_reason: FinishReason | None = None,
+        error: BackendError | None = None,
+    ) -> tuple[list[Event], Generation]:
+        """End a reply and date it."""
+        events, generation = reply.close(
+            finish_reason=finish_reason,
+            error=error,
+            elapsed=self.elapsed,
+            seconds=self._reply_seconds,
+        )
+        if (asked := self._asked) is not None:
+            said = (generation.raw, generation.tool_calls)
+            self.oversight.provenance.heard(asked.index, asked.request.mode, *said)
+        return events, generation
+
+    @property
+    def _reply_seconds(self) -> float:
+        return self._clock() - self._reply_started
+
+    # An end before its time ---------------------------------------------------------------------
+
+    def ran(self, result: ToolResult) -> None:
+        """Remember a result that has not been sent yet."""
+        self._results.append(result)
+
+    def executed(self) -> Executed | Interrupted:
+        """The outcome of calls that have run, or were broken off by :meth:`SessionBase.cancel`."""
+        results = tuple(self._results)
+        if self.wake.requested:
+            return Interrupted(results=results, elapsed=self.elapsed)
+        return Executed(results=results, elapsed=self.elapsed)
+
+    def abandon(self, cause: BaseException) -> None:
+        """End the turn because something was raised; what is known of it stays on record."""
+        if self.ended is not None:
+            return
+        wanted = not isinstance(cause, Exception) or isinstance(cause, TimeoutError)
+        generation = None
+        if self._reply is not None:
+            _, generation = self.close(self._reply, finish_reason="cancelled")
+        outcome = Interrupted(
+            reason="cancelled" if wanted else "failed",
+            detail=f"broken off by {type(cause).__name__}",
+            generation=generation,
+            results=tuple(self._results),
+            elapsed=self.elapsed,
+        )
+        try:
+            self._actions.send(outcome)
+        except StopIteration as stop:
+            self.ended = stop.value

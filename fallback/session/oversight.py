@@ -1,0 +1,166 @@
+"""What stands between the loop's decisions and the world, for one turn: hooks, people, ledger.
+
+The loop says what has to be asked and what may run; here it is asked, recorded and kept. Each
+method is a generator of steps, so that both kinds of session do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fallback.errors import UsageError
+from fallback.execution.content import cap, to_text
+from fallback.execution.hooks import Steps
+from fallback.ledger import Entry, Ledger, Operation
+from fallback.limits import Limits
+from fallback.loop import Approve, Authorise, Decision, Job
+from fallback.loop.paused import Paused
+from fallback.loop.plan import Ended, Plan
+from fallback.messages import Step, ToolResult
+from fallback.policy import Deny
+from fallback.session.approving import Ask, Desk
+from fallback.session.books import Books
+from fallback.session.deciding import authorised
+from fallback.session.provenance import Provenance
+from fallback.session.recording import Recorder
+from fallback.tools import Tool
+
+__all__ = ["Oversight", "take_up"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oversight:
+    """One turn, watched.
+
+    Attributes:
+        plan: what the turn is to do, and its rules.
+        books: the session's ledger.
+        ask: the application's callback for approvals.
+        provenance: where the turn's calls come from.
+    """
+
+    plan: Plan
+    books: Books
+    ask: Ask | None
+    provenance: Provenance
+
+    def authorised(self, action: Authorise) -> Steps[tuple[Deny | None, ...]]:
+        """Ask the hooks."""
+        return authorised(action.checks, self.plan.policy, self.plan.context)
+
+    def approved(self, action: Approve) -> Steps[tuple[Decision, ...]]:
+        """Ask people."""
+        context = self.plan.context
+        ledger = yield self.books.ledger
+        desk = Desk(
+            ledger=ledger,
+            injected=context.injected,
+            ask=self.ask,
+            key=self._recorder(ledger).key,
+            origin=self.provenance.origin,
+            user=context.user or "",
+            tenant=context.tenant or "",
+            limits=self.plan.limits,
+        )
+        return (yield from desk.decisions(action.requests))
+
+    def run(self, job: Job, make: Callable[[Job], Any]) -> Steps[ToolResult]:
+        """Run a call; one that may change something is recorded before it runs."""
+        if not job.writes:
+            result: ToolResult = yield partial(make, job)
+            return result
+        ledger = yield self.books.ledger
+        return (yield from self._recorder(ledger).run(job, make))
+
+    def audit(self, steps: Iterable[Step]) -> Steps[None]:
+        """Put what the steps proposed on record, whatever became of it."""
+        tools = {tool.name: tool for tool in self.plan.catalogue}
+        entries = [e for step in steps for e in self.provenance.entries(step, tools)]
+        if entries and self.books.audited:
+            yield partial(self.books.record, entries)
+
+    def keep(self, ended: Ended, *, resumed: bool) -> Steps[None]:
+        """Keep a turn that waits; forget one that was resumed and has ended."""
+        if ended.paused is not None:
+            content = {**ended.paused.to_json(), "owner": owner_of(self.plan)}
+            yield partial(self.books.pause, ended.turn.id, content)
+            yield partial(self.books.record, [self._turn("paused")])
+        elif resumed:
+            yield partial(self.books.forget, ended.turn.id)
+
+    def resumed(self) -> Steps[None]:
+        """Put on record that the turn goes on."""
+        yield partial(self.books.record, [self._turn("resumed")])
+
+    def _turn(self, event: Any) -> Entry:
+        context = self.plan.context
+        operation = Operation(
+            tool="",
+            origin=self.provenance.origin(""),
+            user=context.user or "",
+            tenant=context.tenant or "",
+        )
+        return Entry(event=event, operation=operation)
+
+    def _recorder(self, ledger: Ledger) -> Recorder:
+        return Recorder(
+            ledger=ledger,
+            turn=self.plan.turn_id,
+            context=self.plan.context,
+            provenance=self.provenance,
+        )
+
+
+def take_up(
+    stored: Mapping[str, Any] | None, turn_id: str, plan: Plan, results: Mapping[str, Any]
+) -> Paused:
+    """The paused turn, ready to go on.
+
+    Args:
+        stored: as the ledger has it.
+        turn_id: names it.
+        plan: of the session that goes on with it.
+        results: what calls returned that the application has run itself, by the call's id.
+
+    Raises:
+        UsageError: there is none, or it is somebody else's, or needs tools that are not there.
+    """
+    missing = UsageError(f"no turn {turn_id!r} is waiting; see `fallback approvals list`")
+    if stored is None:
+        raise missing
+    if stored.get("owner") != owner_of(plan):
+        raise missing  # that somebody else has such a turn is nobody's business
+    paused = Paused.from_json(stored)
+    offered: dict[str, Tool] = {tool.name: tool for tool in plan.catalogue}
+    for call in paused.steps[-1].calls:
+        if call.name not in offered:
+            raise UsageError(f"turn {turn_id} calls {call.name!r}, which is not among the tools")
+    waiting = {result.call_id: result for result in paused.waiting}
+    if unknown := sorted(results.keys() - waiting.keys()):
+        raise UsageError(f"turn {turn_id} does not wait for a call {unknown[0]!r}")
+    made = {
+        id_: _handed_in(waiting[id_], value, offered[waiting[id_].name], plan.limits)
+        for id_, value in results.items()
+    }
+    return paused.with_results(made)
+
+
+def _handed_in(waiting: ToolResult, value: Any, tool: Tool, limits: Limits) -> ToolResult:
+    """The result of a call that the application has run."""
+    content, warning = cap(to_text(value), limits.max_result_chars)
+    return ToolResult(
+        call_id=waiting.call_id,
+        name=waiting.name,
+        content=content,
+        value=value,
+        warnings=(warning,) if warning else (),
+        untrusted=tool.untrusted,
+    )
+
+
+def owner_of(plan: Plan) -> list[str | None]:
+    """Whose turn it is: only he can go on with it."""
+    return [plan.context.user, plan.context.tenant]
