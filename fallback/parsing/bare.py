@@ -112,7 +112,11 @@ class Bare:
 
     def read(self, start: int, hit: int) -> Steps:
         """A JSON object, a list or a call at the start of a line; ``hit`` is what gave it away."""
-        body = yield from self.scanner.reader.body(start, enveloped=False)
+        # Behind prose only the end of the reply says whether it is a call.
+        begins = not self.cursor.prose and not self.source.buf[self.cursor.pos : start].strip()
+        body = yield from self.scanner.reader.body(
+            start, enveloped=False, hit=start if begins else None
+        )
         if body.data:
             yield from self._data(start)
         elif not body.items:

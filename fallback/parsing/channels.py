@@ -69,6 +69,7 @@ class Channels:
             yield AnyOf(">")
         word = source.buf[behind:end].split(maxsplit=1)[:1]
         if opens and word == ["call"]:
+            self.scanner.live.permit(hit)
             item = yield from self.scanner.reader.names.xtml(hit)
             if item is not None:
                 body = Body([item], hit, item.end)
@@ -94,6 +95,7 @@ class Channels:
         scanner, source = self.scanner, self.source
         at = yield from source.solid(at)
         if source.buf.startswith("{", at):
+            scanner.live.permit(hit)
             item = yield from scanner.reader.names.name_then_object(hit, name, at)
         else:
             end = yield from self._end_of_message(at)

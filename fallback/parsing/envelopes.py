@@ -15,6 +15,7 @@ from fallback.parsing.source import AnyOf, Waiter
 if TYPE_CHECKING:
     from fallback.parsing.scanner import Scanner, Steps
 
+_OPEN_QUOTES = ('"', "'", "“", "‘", "«")
 _MARKER_STARTS = frozenset(text[0] for text in markers.table())
 
 
@@ -53,7 +54,9 @@ class Envelopes:
             self.cursor.text(hit)
             self.cursor.segment("markup", hit, at)
             return
-        body = yield from self.scanner.reader.body(at - marker.keeps, enveloped=True)
+        body = yield from self.scanner.reader.body(
+            at - marker.keeps, enveloped=True, hit=hit if "|" in marker.text else self.sure(hit)
+        )
         if not body.items:
             yield from self._empty_envelope(hit, behind, marker, at_line_start=at_line_start)
             return
@@ -69,13 +72,9 @@ class Envelopes:
         A sentence that is still open before the tag and goes on behind it speaks *about* the call.
         Special tokens are never mentioned: a model that writes one means it.
         """
-        before = self.cursor.line_before(hit)
-        lead = before.rstrip()
-        quoted = before[-1:] in ('"', "'", "“", "‘", "«")
-        if not lead or not (quoted or before[-1].isspace()):
-            return False  # text that runs into the tag is no sentence about it
-        if lead[-1] in ".:!?…" and not quoted:
+        if self.sure(hit) is not None:
             return False
+        quoted = self.cursor.line_before(hit)[-1:] in _OPEN_QUOTES
         solid = yield from self.source.solid(end)
         buf = self.source.buf
         follower = buf[solid : solid + 1]
@@ -89,6 +88,15 @@ class Envelopes:
         self.cursor.text(end)
         return True
 
+    def sure(self, hit: int) -> int | None:
+        """``hit``, unless what follows decides whether plain-text markup there is mentioned."""
+        before = self.cursor.line_before(hit)
+        lead = before.rstrip()
+        quoted = before[-1:] in _OPEN_QUOTES
+        if not lead or not (quoted or before[-1].isspace()):
+            return hit  # text that runs into the tag is no sentence about it
+        return hit if lead[-1] in ".:!?…" and not quoted else None
+
     def tagged(self, hit: int) -> Generator[Waiter | None, None, bool]:
         """``<function=name>`` whose envelope was left out: its own tags are envelope enough."""
         source = self.source
@@ -96,7 +104,7 @@ class Envelopes:
             yield None
         if not OPENERS.match(source.buf, hit):
             return (yield from self._tool_tag(hit))
-        body = yield from self.scanner.reader.body(hit, enveloped=True)
+        body = yield from self.scanner.reader.body(hit, enveloped=True, hit=self.sure(hit))
         declared = [c for c in body.calls if self.scanner.catalogue.resolve(c.name) is not None]
         cut = any(
             i.fault is not None and self.scanner.catalogue.resolve(i.fault.name) for i in body.items
@@ -114,6 +122,7 @@ class Envelopes:
         """A tag that is named after a declared tool, at the start of a line."""
         if self.cursor.line_before(hit).strip():
             return False
+        self.scanner.live.permit(hit)
         item = yield from self.scanner.reader.names.tool_tag(hit)
         if item is None:
             return False

@@ -1,8 +1,9 @@
 """What the parser says while a reply arrives.
 
-Order is guaranteed: a call is ``CallStarted``, any number of ``ArgumentsDelta``, then exactly one
-of
-``CallReady`` (it may run) or ``ProblemFound`` (it may not). Nothing emitted is ever taken back.
+A call that is read is told as ``CallStarted``, any number of ``ArgumentsDelta``, and then exactly
+one of ``CallReady`` (it may run) or ``CallWithdrawn`` (it may not); all carry the same ``index``.
+Calls start in the order in which they stand in the reply, and the next may start before the last is
+ready. Nothing emitted is ever taken back: a withdrawn call has no part in the reading.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A call of a declared tool has begun; it is not yet known to be whole or valid."""
+    """A call of a declared tool has begun; it is not yet known to be whole or valid.
+
+    ``index`` counts the calls that were started in this reply, those withdrawn included.
+    """
 
     index: int
     name: str
@@ -36,7 +40,11 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsDelta:
-    """A piece of the arguments as JSON text; the pieces concatenate to the final arguments."""
+    """A piece of the arguments as JSON text.
+
+    The pieces of a call that becomes ready concatenate to
+    ``json.dumps(call.arguments, ensure_ascii=False)``, exactly.
+    """
 
     index: int
     fragment: str
@@ -51,8 +59,21 @@ class CallReady:
 
 
 @dataclass(frozen=True, slots=True)
+class CallWithdrawn:
+    """A call that was started is none that may run.
+
+    ``reason`` is the kind of the problem or the reason of the suppression that is told next;
+    ``text`` and ``dropped`` where it was no call after all; or ``restated`` where it is one, but
+    its arguments turned out to differ from the pieces: it is told again from the beginning.
+    """
+
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProblemFound:
-    """Something call-like was refused. ``index`` is set if a ``CallStarted`` came before."""
+    """Something call-like was refused. ``index`` is that of the ``CallWithdrawn`` before it."""
 
     problem: Problem
     index: int | None = None
@@ -85,6 +106,7 @@ Event = (
     | CallStarted
     | ArgumentsDelta
     | CallReady
+    | CallWithdrawn
     | ProblemFound
     | CallSuppressed
     | BatchComplete

@@ -129,7 +129,7 @@ class Fences:
                 hit, behind, marker, at_line_start=at_line_start, ticks=run
             )
             return
-        body = yield from scanner.reader.body(at, enveloped=True)
+        body = yield from scanner.reader.body(at, enveloped=True, hit=scanner.envelopes.sure(hit))
         if not body.items and not at_line_start:
             scanner.cursor.look = hit + run
             return
@@ -178,7 +178,9 @@ class Fences:
 
     def _plain_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
         scanner = self.scanner
-        body = yield from scanner.reader.body(at, enveloped=False)
+        cursor = scanner.cursor
+        begins = not cursor.prose and not self.source.buf[cursor.pos : hit].strip()
+        body = yield from scanner.reader.body(at, enveloped=False, hit=hit if begins else None)
         if body.items and not body.data and not self._swallowed_close(body, run, char):
             end = yield from self._closed_at(body.end, run, char)
             if end is not None:

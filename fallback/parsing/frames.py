@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
@@ -13,9 +13,14 @@ from fallback.messages import Span
 from fallback.parsing.bodies import Fault, truncated
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.live.calls import Live
+from fallback.parsing.live.opening import heard
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS
+
+if TYPE_CHECKING:
+    from fallback.parsing.live.follow import Follower
 
 _STATED_NAME = re.compile(
     rf"""["'](?:{"|".join(NAME_KEYS)})["']\s*:\s*["']([^"'\n]{{1,128}})["']"""
@@ -27,21 +32,31 @@ _SNIPPET = 20  # characters shown on either side of a fault
 class Frames:
     """Frames values in a source and decodes them."""
 
-    def __init__(self, source: Source, catalogue: Catalogue, limits: Limits) -> None:
-        self.source, self.catalogue, self.limits = source, catalogue, limits
+    def __init__(self, source: Source, catalogue: Catalogue, limits: Limits, live: Live) -> None:
+        self.source, self.catalogue, self.limits, self.live = source, catalogue, limits, live
 
     def follow(
-        self, at: int, framer: Framer, waiter: Waiter | None = None, *, fed: bool = False
+        self,
+        at: int,
+        framer: Framer,
+        waiter: Waiter | None = None,
+        *,
+        fed: bool = False,
+        listen: Callable[[], Follower | None] = lambda: None,
     ) -> Generator[Waiter | None, None, None]:
         """Let the framer run from ``at`` until it has settled or the text is over.
 
         A ``waiter`` that feeds the framer itself may end the run early by waking; ``fed`` says that
-        it has already given it what is here.
+        it has already given it what is here. ``listen`` is asked, if there is anything to wait for,
+        who wants to hear the text from ``at`` on.
         """
         settled = framer.end is not None or bool(framer.fault)
         settled = settled or (not fed and framer.feed(self.source.buf, at))
+        awaited: Waiter = waiter or framer
+        if not settled and not self.source.final and (follower := listen()) is not None:
+            awaited = heard(awaited, framer, follower, self.source.buf[at:])
         while not settled and not self.source.final:
-            yield waiter or framer
+            yield awaited
             settled = framer.end is not None or bool(framer.fault) or waiter is not None
         if framer.fault == "too_deep":
             # What nests too deep is given up as far as its line goes, so that has to be here.

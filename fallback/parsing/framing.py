@@ -39,7 +39,7 @@ class Framer:
     """
 
     __slots__ = (
-        "_before", "_carry", "_seen", "comments", "end", "fault", "fault_at", "max_depth", "quote",
+        "_before", "carry", "comments", "end", "fault", "fault_at", "max_depth", "quote", "seen",
         "stack",
     )  # fmt: skip
 
@@ -51,21 +51,21 @@ class Framer:
         self.fault_at = 0
         self.max_depth = max_depth
         self.comments = comments  # whether ``#`` opens one: true in Python text only
-        self._seen = 0  # characters of earlier feeds, without the carry
-        self._carry = ""  # up to two characters that need their successors to be understood
+        self.seen = 0  # characters of earlier feeds, without the carry
+        self.carry = ""  # up to two characters that need their successors to be understood
         self._before = ""  # the character before the text at hand
 
     @property
     def open_string(self) -> bool:
         """Whether the text ends inside a string, so that its content is not known."""
-        return self.quote not in ("", "\n", "*/") or self._carry in ('"', "'")
+        return self.quote not in ("", "\n", "*/") or self.carry in ('"', "'")
 
     def feed(self, text: str, pos: int = 0) -> bool:
         """Take ``text[pos:]``; return whether the end, or a fault, has been found."""
-        if self._carry:
-            text, pos = self._carry + text[pos:], 0
-            self._carry = ""
-        base = self._seen - pos
+        if self.carry:
+            text, pos = self.carry + text[pos:], 0
+            self.carry = ""
+        base = self.seen - pos
         size = len(text)
         while pos < size:
             pos = self._string(text, pos) if self.quote else self._structure(text, pos)
@@ -75,10 +75,10 @@ class Framer:
             if self.fault:
                 self.fault_at += base
                 return True
-            if self._carry:
+            if self.carry:
                 break
-        kept = size - len(self._carry)
-        self._seen = base + kept
+        kept = size - len(self.carry)
+        self.seen = base + kept
         self._before = text[kept - 1 : kept] or self._before
         return False
 
@@ -124,10 +124,10 @@ class Framer:
                 return at + 3
             if at + 2 < len(text):
                 return at + 2
-            self._carry = text[at:]
+            self.carry = text[at:]
             return len(text)
         if at + 1 == len(text):
-            self._carry = char
+            self.carry = char
             return len(text)
         self.quote = char
         return at + 1
@@ -138,7 +138,7 @@ class Framer:
             return at + 1
         follower = text[at + 1 : at + 2]
         if not follower:
-            self._carry = char
+            self.carry = char
             return len(text)
         # ``//`` is also in the middle of every URL, so it must stand behind a blank or a bracket.
         before = text[at - 1] if at else self._before
@@ -154,12 +154,12 @@ class Framer:
         match = _INSIDE[quote].search(text, pos)
         if match is None:
             if quote == "*/" and text.endswith("*"):
-                self._carry = "*"
+                self.carry = "*"
             return len(text)
         at = match.start()
         if text[at] == "\\":
             if at + 1 == len(text):
-                self._carry = "\\"
+                self.carry = "\\"
                 return at + 1
             return at + 2
         if len(quote) == 3:
@@ -172,6 +172,6 @@ class Framer:
             self.quote = ""
             return at + 3
         if at + 3 > len(text) and quote.startswith(text[at:]):
-            self._carry = text[at:]
+            self.carry = text[at:]
             return len(text)
         return at + 1

@@ -13,7 +13,7 @@ from typing import Any
 from fallback.parsing.framing import Framer
 from fallback.parsing.strict import decode_at
 
-_DELIMITERS = ('<|"|>', "<escape>")
+DELIMITERS = ('<|"|>', "<escape>")
 _OUTSIDE = re.compile(r'<\|"\|>|<escape>|[{}\[\]"]|<')
 _TOKEN = re.compile(
     r'<\|"\|>(?P<new>.*?)<\|"\|>|<escape>(?P<old>.*?)<escape>|(?P<json>"(?:[^"\\]|\\.)*")'
@@ -49,8 +49,8 @@ class GemmaFramer(Framer):
         if sign in "}]":
             return self._close(sign, at)
         if sign == "<":
-            if any(d.startswith(text[at:]) for d in _DELIMITERS):
-                self._carry = text[at:]
+            if any(d.startswith(text[at:]) for d in DELIMITERS):
+                self.carry = text[at:]
                 return len(text)
             self.fault, self.fault_at = "markup", at
             return at
@@ -66,7 +66,7 @@ class GemmaFramer(Framer):
             return end + size
         for size in range(len(self.quote) - 1, 0, -1):
             if text.endswith(self.quote[:size], pos):
-                self._carry = text[-size:]
+                self.carry = text[-size:]
                 break
         return len(text)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -19,6 +19,8 @@ from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.frames import Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_arguments, read_value
+from fallback.parsing.live.calls import Live
+from fallback.parsing.live.opening import object_follower
 from fallback.parsing.named import NAME, NamedReader
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import Source, Waiter
@@ -44,10 +46,15 @@ class _Watch:
 
     def feed(self, chunk: str, /) -> bool:
         settled = self.framer.feed(chunk)
-        if (self.due or len(self.head) < _FIRST_KEY_WITHIN) and not self.is_data:
+        if self.watching and not self.is_data:
             self.head += chunk
             self._look()
         return settled or self.is_data
+
+    @property
+    def watching(self) -> bool:
+        """Whether it still has to see every chunk."""
+        return bool(self.due) or len(self.head) < _FIRST_KEY_WITHIN
 
     def _look(self) -> None:
         """Ask at fixed lengths, each twice the one before: the chunks must not decide what is
@@ -69,9 +76,9 @@ class _Watch:
 class BodyReader:
     """Reads bodies from a source, with one catalogue."""
 
-    def __init__(self, source: Source, catalogue: Catalogue, limits: Limits) -> None:
-        self.source, self.catalogue, self.limits = source, catalogue, limits
-        self.frames = Frames(source, catalogue, limits)
+    def __init__(self, source: Source, catalogue: Catalogue, limits: Limits, live: Live) -> None:
+        self.source, self.catalogue, self.limits, self.live = source, catalogue, limits, live
+        self.frames = Frames(source, catalogue, limits, live)
 
     @cached_property
     def names(self) -> NamedReader:
@@ -80,10 +87,17 @@ class BodyReader:
 
     # -- bodies
 
-    def body(self, at: int, *, enveloped: bool) -> Generator[Waiter | None, None, Body]:
-        """Read items from ``at`` on until something else comes."""
+    def body(
+        self, at: int, *, enveloped: bool, hit: int | None = None
+    ) -> Generator[Waiter | None, None, Body]:
+        """Read items from ``at`` on until something else comes.
+
+        ``hit`` is where the text before them ends, if they are as good as certain to be calls:
+        then they may be told while they arrive.
+        """
         source = self.source
         body = Body(start=at, end=at)
+        self.live.permit(hit, body)
         brackets = 0
         while True:
             at = yield from source.solid(at)
@@ -166,7 +180,8 @@ class BodyReader:
         framer = Framer(self.limits.max_depth)
         watch = None if enveloped else _Watch(framer, self.source.buf[at:], self)
         if watch is None or not watch.is_data:
-            yield from self.frames.follow(at, framer, watch, fed=watch is not None)
+            listen = partial(object_follower, self.live, at, enveloped=enveloped)
+            yield from self.frames.follow(at, framer, watch, fed=watch is not None, listen=listen)
         if watch is not None and watch.is_data:
             body.data = True
             return None

@@ -119,7 +119,7 @@ class Labels:
         scanner, source = self.scanner, self.source
         reader = scanner.reader
         if "(" in name and scanner.catalogue.resolve(name.partition("(")[0]) is not None:
-            body = yield from reader.body(at, enveloped=True)
+            body = yield from reader.body(at, enveloped=True, hit=start)
             end = yield from scanner.envelopes.behind_body(body.end)
             scanner.envelopes.accept(start, body, end, "react")
             return
@@ -156,6 +156,7 @@ class Labels:
         names = self.scanner.reader.names
         opener, passed = yield from names.arguments_at(at)
         if self.source.buf.startswith("{", opener):
+            self.scanner.live.permit(start)
             item = yield from names.name_then_object(start, name, opener)
             return (yield from names.behind_fence(item)) if "`" in passed else item
         line = yield from self._line_end(at)

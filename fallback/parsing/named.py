@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -22,6 +23,7 @@ from fallback.parsing.frames import Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.gemma import GemmaFramer, read_gemma
 from fallback.parsing.lenient import MalformedError, read_arguments
+from fallback.parsing.live.opening import arguments_follower
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import AnyOf, Waiter
 from fallback.parsing.strict import DuplicateKeyError
@@ -48,6 +50,7 @@ class NamedReader:
 
     def __init__(self, frames: Frames) -> None:
         self.frames, self.source, self.catalogue = frames, frames.source, frames.catalogue
+        self.live = frames.live
         self.tags = TagReader(self.source, self.catalogue)
         self.max_depth = frames.limits.max_depth
         self.spaced_names = tuple(name for name in self.catalogue.names if " " in name)
@@ -161,7 +164,8 @@ class NamedReader:
 
     def _python_call(self, at: int, name: str, opener: int) -> Generator[Waiter | None, None, Item]:
         framer = Framer(self.max_depth, comments=True)
-        yield from self.frames.follow(opener, framer)
+        listen = partial(arguments_follower, self.live, name, opener, python=True)
+        yield from self.frames.follow(opener, framer, listen=listen)
         end, fault = self.frames.end(opener, framer, name=name)
         if fault is not None:
             return Item(at, end, fault=fault)
@@ -184,7 +188,8 @@ class NamedReader:
     ) -> Generator[Waiter | None, None, Item]:
         """Read the object at ``opener`` as the arguments of ``name``, which begins at ``at``."""
         framer = (GemmaFramer if gemma else Framer)(self.max_depth)
-        yield from self.frames.follow(opener, framer)
+        listen = partial(arguments_follower, self.live, name, opener, gemma=gemma)
+        yield from self.frames.follow(opener, framer, listen=listen)
         end, fault = self.frames.end(opener, framer, name=name)
         if fault is not None:
             return Item(at, end, fault=fault)
@@ -222,7 +227,10 @@ class NamedReader:
             closer = spelling.closer and spelling.closer.match(self.source.buf, end)
             item.end = closer.end() if closer else item.end
             return item if closer else None
-        arguments, end, fault = yield from self.tags.pairs(tool.name, tag.end(), spelling)
+        live = self.live.begin(tool.name, tag.end(), late=True)
+        arguments, end, fault = yield from self.tags.pairs(
+            tool.name, tag.end(), spelling, live=live
+        )
         if fault != "truncated" and not arguments and properties:
             arguments, end = yield from self._yaml(inner, tool.name, properties)
         if fault == "truncated" and arguments:
@@ -304,7 +312,8 @@ class NamedReader:
     def _pairs(
         self, at: int, name: str, behind: int, spelling: TagSpelling
     ) -> Generator[Waiter | None, None, Item]:
-        arguments, end, fault = yield from self.tags.pairs(name, behind, spelling)
+        live = self.live.begin(name, at)
+        arguments, end, fault = yield from self.tags.pairs(name, behind, spelling, live=live)
         if fault == "truncated":
             return Item(at, end, fault=truncated(name))
         if fault:

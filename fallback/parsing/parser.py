@@ -6,7 +6,6 @@ not differ. The parser touches no clock, no network and no randomness, and never
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,17 +25,14 @@ from fallback.messages import (
 from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.clean import read_clean
 from fallback.parsing.events import (
-    ArgumentsDelta,
     BatchComplete,
-    CallReady,
-    CallStarted,
     CallSuppressed,
     End,
     Event,
-    ProblemFound,
     ReasoningDelta,
     TextDelta,
 )
+from fallback.parsing.live.calls import Live
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
 from fallback.tools import ToolLike
@@ -88,8 +84,9 @@ class Parser:
         self._source = Source()
         self._silent = False  # set by ``parse``, which only wants the reading
         self._quoting = False  # set while a quoted part is looked at, so that it is not done again
+        self._live = Live(self._events.append, catalogue, self._only)
         self._scanner = Scanner(
-            self._source, catalogue, limits, self, reasoning_open=reasoning_open
+            self._source, catalogue, limits, self, self._live, reasoning_open=reasoning_open
         )
         if not self._off:
             self._source.drive(self._scanner.start)
@@ -129,6 +126,7 @@ class Parser:
             message = f"the reply has {size} characters; only the first {limit} were read"
             self._problem(Problem(kind="oversized", message=message, span=Span(limit, size)))
             self.segment("dropped", limit, size)
+        self._live.passed("dropped")
         self.batch_over()
         self._say(End(finish_reason))
         self._reading = Reading(
@@ -158,8 +156,13 @@ class Parser:
             self._events.append(event)
 
     def _flush(self) -> list[Event]:
-        events, self._events = self._events, []
+        events = self._events.copy()
+        self._events.clear()
         return events
+
+    def _be_silent(self) -> None:
+        """Make only the reading, for which no event is needed."""
+        self._silent, self._live.on = True, False
 
     # -- the scanner's side
 
@@ -182,6 +185,8 @@ class Parser:
         self._account(kind, start, end)
 
     def _account(self, kind: SegmentKind, start: int, end: int) -> None:
+        if self._live.waiting:
+            self._live.passed(kind, end)
         last = self._segments[-1] if self._segments else None
         if last is not None and last.kind == kind and last.end == start and kind != "call":
             self._segments[-1] = Segment(kind, last.start, end)
@@ -207,25 +212,20 @@ class Parser:
                     only=self._only,
                 )
                 if isinstance(checked, Problem):
-                    self._problem(checked)
+                    self._problem(checked, every=False)
                 else:
                     self._call(checked)
         return len(self._problems) <= self._limits.max_problems_per_step
 
     def _call(self, call: ToolCall) -> None:
 
-        index = self._index
         self._index += 1
         self._calls.append(call)
-        if self._silent:
-            return
-        self._say(CallStarted(index, call.name))
-        self._say(ArgumentsDelta(index, json.dumps(call.arguments, ensure_ascii=False)))
-        self._say(CallReady(index, call))
+        self._live.ready(call)
 
-    def _problem(self, problem: Problem) -> None:
+    def _problem(self, problem: Problem, *, every: bool = True) -> None:
         self._problems.append(problem)
-        self._say(ProblemFound(problem))
+        self._live.refused(problem, every=every)
 
     def _faulty(self, item: Item, fault: Fault) -> None:
         base, buf = self._source.base, self._source.buf
@@ -263,6 +263,7 @@ class Parser:
             return
         found = Suppressed(reason=reason, text=text, span=Span(start, start + len(text)))
         self._suppressed.append(found)
+        self._live.suppressed(reason, found.span)
         self._say(CallSuppressed(found))
 
     def batch_over(self) -> None:
@@ -273,7 +274,8 @@ class Parser:
 
     def _calls_quoted_in(self, text: str) -> tuple[ToolCall, ...]:
         inner = Parser(self._catalogue, limits=self._limits)
-        inner._quoting = inner._silent = True
+        inner._quoting = True
+        inner._be_silent()
         inner.feed(text)
         inner.close()
         return inner.reading.calls
@@ -344,7 +346,7 @@ def parse(
         parser = Parser(
             catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
         )
-        parser._silent = True
+        parser._be_silent()
         parser.feed(text)
         parser.close(finish_reason)
         reading = parser.reading

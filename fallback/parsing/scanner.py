@@ -30,6 +30,7 @@ from fallback.parsing.fences import Fences
 from fallback.parsing.holding import Holding
 from fallback.parsing.items import BodyReader
 from fallback.parsing.labelled import Labels
+from fallback.parsing.live.calls import Live
 from fallback.parsing.passages import Passages
 from fallback.parsing.source import Reader, Source, Waiter
 
@@ -58,17 +59,23 @@ class Scanner:
         catalogue: Catalogue,
         limits: Limits,
         sink: Sink,
+        live: Live,
         *,
         reasoning_open: bool = False,
     ) -> None:
         self.source, self.catalogue = source, catalogue
         self.cursor = Cursor(source, sink)
-        self.reader = BodyReader(source, catalogue, limits)
+        self.live = live
+        live.hand_on, live.offset = self.cursor.text, self._offset
+        self.reader = BodyReader(source, catalogue, limits, live)
         self.holding = Holding(self.cursor, catalogue)
         self.envelopes = Envelopes(self)
         self.bare = Bare(self)
         self.fences = Fences(self)
         self.start = self._reply(reasoning_open=reasoning_open)
+
+    def _offset(self, at: int) -> int:
+        return self.source.base + at
 
     # Most replies need none of these, and a parser is made for every reply.
 

@@ -11,7 +11,7 @@ _PLAIN = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u[0-9a-fA-F]{4})[^"\\\
 _ESCAPE = re.compile(
     r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{1,3}|\n|.|$)", re.DOTALL
 )
-_JSON_ESCAPES = {
+JSON_ESCAPES = {
     "b": "\b",
     "f": "\f",
     "n": "\n",
@@ -21,8 +21,8 @@ _JSON_ESCAPES = {
     "\\": "\\",
     "/": "/",
 }
-_PYTHON_ESCAPES = {**_JSON_ESCAPES, "a": "\a", "v": "\v", "\n": ""}
-del _PYTHON_ESCAPES["/"]
+PYTHON_ESCAPES = {**JSON_ESCAPES, "a": "\a", "v": "\v", "\n": ""}
+del PYTHON_ESCAPES["/"]
 
 
 class EvaluatedStringError(ValueError):
@@ -63,7 +63,7 @@ def json_string(text: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
 
 def _unescape(body: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
     """The body as the inside of a JSON string. One wrong escape makes all its letters literal."""
-    table = _PYTHON_ESCAPES if python else _JSON_ESCAPES
+    table = PYTHON_ESCAPES if python else JSON_ESCAPES
     escapes = list(_ESCAPE.finditer(body))
     literal = any(_escaped(m.group()[1:], table, python=python) is None for m in escapes)
     repairs = ("lone_backslashes",) if literal else ()

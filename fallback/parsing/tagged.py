@@ -16,11 +16,37 @@ from typing import Any
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
 from fallback.dialects.tags import OPENERS, OPENERS_BEGIN, XML, TagSpelling
+from fallback.parsing.live.arguments import Arguments
+from fallback.parsing.live.opening import tagged_value
+from fallback.parsing.live.tagged import TaggedValue
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import decode_at
 
 _AROUND_CALLS = ("close", "call", "end", "element")
 _TAG_ARRIVES = AnyOf(">")
+
+
+class Content:
+    """Wakes when a bracket arrives, and tells what stands before it."""
+
+    def __init__(self, value: TaggedValue | None) -> None:
+        self._value = value
+        self.told = 0  # characters of the chunks since the last wait
+
+    def tell(self, text: str, start: int, end: int) -> None:
+        """What stands from ``start`` to ``end``, or to the end of the text, is content."""
+        self.told = 0
+        if self._value is not None:
+            self._value.feed(text[start : end if end >= 0 else None])
+
+    def feed(self, chunk: str, /) -> bool:
+        """See :class:`~fallback.parsing.source.Waiter`."""
+        bracket = chunk.find("<")
+        content = chunk if bracket < 0 else chunk[:bracket]
+        self.told += len(content)
+        if self._value is not None:
+            self._value.feed(content)
+        return bracket >= 0
 
 
 class TagReader:
@@ -48,12 +74,12 @@ class TagReader:
             yield None
 
     def pairs(
-        self, name: str, at: int, spelling: TagSpelling
+        self, name: str, at: int, spelling: TagSpelling, *, live: Arguments | None = None
     ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int, str]]:
         """The pairs from ``at`` on, where they end, and ``""`` or how they are at fault.
 
         A fault is ``truncated`` or a sentence. Values are texts, to be coerced by the schema, save
-        those that say themselves that they are JSON.
+        those that say themselves that they are JSON. ``live`` is told each of them as it arrives.
         """
         source = self.source
         tool = self.catalogue.resolve(name)
@@ -76,12 +102,15 @@ class TagReader:
                 return given, at, "" if readable else "its arguments are no readable tags"
             name = unescape(key.group("key"))
             left = declared - given.keys() - {name}
-            end, behind = yield from self._value(key.end(), spelling, left)
+            told = tagged_value(live, name, key.group("type"))
+            end, behind = yield from self._value(key.end(), spelling, left, told)
             if end < 0:
                 return given, len(source.buf), "truncated"
             if name in given:
                 return given, behind, f"the parameter `{name}` is given twice"
             given[name] = _read(source.buf[key.end() : end], key.group("type"))
+            if told is not None:
+                told.end(given[name])
             at = behind
 
     def whole_tag(self, at: int) -> Generator[Waiter | None, None, None]:
@@ -111,18 +140,21 @@ class TagReader:
             yield _TAG_ARRIVES
 
     def _value(
-        self, start: int, spelling: TagSpelling, left: frozenset[str]
+        self, start: int, spelling: TagSpelling, left: frozenset[str], told: TaggedValue | None
     ) -> Generator[Waiter | None, None, tuple[int, int]]:
         """Where the value ends and where to go on; a negative end says that it never does."""
         source = self.source
         search = start
+        content = Content(told)
         while True:
             bracket = source.buf.find("<", search)
+            content.tell(source.buf, search, bracket)
             if bracket < 0:
                 if source.final:
                     return -1, len(source.buf)
                 search = len(source.buf)
-                yield AnyOf("<")
+                yield content
+                search += content.told
                 continue
             yield from self.whole_tag(bracket)
             ends = spelling.value_end.match(source.buf, bracket)
@@ -135,6 +167,7 @@ class TagReader:
                 and (yield from self._call_ends(closer.end()))
             ):
                 return bracket, bracket
+            content.tell(source.buf, bracket, bracket + 1)
             search = bracket + 1
 
     def _goes_on(self, at: int, spelling: TagSpelling) -> Generator[Waiter | None, None, bool]:

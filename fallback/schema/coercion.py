@@ -54,6 +54,20 @@ def coerce(value: Any, schema: Mapping[str, Any] | CompiledSchema) -> tuple[Any,
     return result, tuple(run.notes)
 
 
+def coerce_at(value: Any, node: Node, ready: CompiledSchema) -> Any:
+    """A part of a value as :func:`coerce` would correct it, before the whole is there.
+
+    Args:
+        value: not nested deeper than ``ready.limits.max_depth``.
+        node: the schema inside ``ready`` that the part has to follow.
+        ready: the schema of the whole.
+    """
+    try:
+        return _Run(ready).node(node, value, "$")
+    except RecursionError:  # as above
+        return value
+
+
 class _Run:
     """The walk through one value. ``notes`` grows as corrections are made."""
 

@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Any
 
 from fallback.errors import ConfigurationError
-from fallback.testing.laws import LAWS, Law, LawBroken, Sample, Subject, ours
+from fallback.testing.laws import LAWS, Law, ours
+from fallback.testing.samples import LawBroken, Sample, Subject
 from fallback.testing.writers import WRITERS
 
 EXAMPLES = 200

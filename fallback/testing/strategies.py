@@ -20,8 +20,8 @@ from fallback.messages import FinishReason, ToolResult
 from fallback.rendering import result_text
 from fallback.rendering.fences import fence_for
 from fallback.testing.accidents import ACCIDENTS
-from fallback.testing.laws import Sample
 from fallback.testing.pieces import KEYS, OPENERS, SPOILERS, TRICKY, WORDS
+from fallback.testing.samples import Sample
 from fallback.testing.writers import WRITERS, Writer, Written
 
 Tools = tuple[dict[str, Any], ...]
@@ -303,6 +303,8 @@ def replies(dialects: Sequence[str] = tuple(WRITERS)) -> st.SearchStrategy[Sampl
 _BY_LAW: Mapping[str, Callable[[Sequence[str]], st.SearchStrategy[Sample]]] = {
     "round_trip": rendered,
     "no_complaints": rendered,
+    "clean_calls_are_told_once": rendered,
+    "strings_arrive_in_time": rendered,
     "quoted_never_called": quoted,
     "truncated_never_called": truncated,
     "undeclared_never_called": undeclared,

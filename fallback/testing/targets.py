@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fallback.errors import ConfigurationError
-from fallback.testing.laws import Sample, Subject
+from fallback.testing.samples import Sample, Subject
 from fallback.testing.writers import Written
 
 Target = Callable[[str, list[dict[str, Any]]], Any]

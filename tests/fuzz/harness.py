@@ -34,7 +34,8 @@ from fallback.messages import FinishReason, Reading, ToolResult
 from fallback.rendering import result_text
 from fallback.rendering.fences import fence_for
 from fallback.testing.cases import cases
-from fallback.testing.laws import LawBroken, tiles, valid
+from fallback.testing.laws import tiles, valid
+from fallback.testing.samples import LawBroken
 from fallback.testing.writers import WRITERS, Written
 
 ANY = {"type": "object", "properties": {}}

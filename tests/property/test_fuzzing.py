@@ -15,7 +15,8 @@ from fallback import Parser
 from fallback.errors import ConfigurationError
 from fallback.testing import strategies
 from fallback.testing.fuzzing import Fault, fuzz
-from fallback.testing.laws import LAWS, LawBroken, Sample, depth_of, ours, same
+from fallback.testing.laws import LAWS, depth_of, ours, same
+from fallback.testing.samples import LawBroken, Sample
 from fallback.testing.targets import subject
 from fallback.testing.writers import WRITERS, Written
 

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from fallback import Catalogue, Parser, Reading, parse
 from fallback.messages import FinishReason
 from fallback.parsing.events import (
-    ArgumentsDelta,
     BatchComplete,
     CallReady,
-    CallStarted,
     CallSuppressed,
     End,
     Event,
@@ -24,6 +22,7 @@ from fallback.parsing.events import (
     ReasoningDelta,
     TextDelta,
 )
+from fallback.testing.streaming import told
 
 CATALOGUE = Catalogue(
     [
@@ -128,10 +127,11 @@ def test_the_events_say_what_the_reading_says(
     assert found == reading.suppressed
     assert [e for e in events if isinstance(e, End)] == events[-1:]
     assert sum(isinstance(e, BatchComplete) for e in events) == bool(reading.calls)
-    for index, call in enumerate(reading.calls):
-        pieces = [e.fragment for e in events if isinstance(e, ArgumentsDelta) and e.index == index]
-        assert json.loads("".join(pieces)) == call.arguments
-        assert sum(isinstance(e, CallStarted) and e.index == index for e in events) == 1
+    calls = told(events)
+    assert tuple(call.call for call in calls if call.call) == reading.calls
+    for call in calls:
+        if call.call:
+            assert "".join(call.pieces) == json.dumps(call.call.arguments, ensure_ascii=False)
 
 
 @given(text=st.text(max_size=300) | TEXTS, finish=FINISH)
