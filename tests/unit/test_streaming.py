@@ -218,7 +218,7 @@ def test_a_call_that_arrives_in_one_piece_is_told_in_one_piece() -> None:
         'write({"path": "a"})',
         '{"name": "write", "arguments": {path: "a", "content": "b",}}',
         '{"type": "function", "function": {"name": "write", "arguments": {"path": "a"}}}',
-        '{"calls": [{"function": {"name": "write", "arguments": {}}}, {"name": "now", "args": {}}]}',
+        '{"calls": [{"function": {"name": "write", "args": {}}}, {"name": "now", "args": {}}]}',
         '<tool_call>{"name": "write", "arguments": "{\\"path\\": \\"a\\"}"}</tool_call>',
         '<tool_call>{"name": "write", "arguments": {"arguments": {"path": "a"}}}</tool_call>',
         '<|tool_call>call:write{path:<|"|>a "b" <|<|"|>,content:word,n:[1,{x:true}]}<tool_call|>',
