@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-__all__ = ["environment", "render", "template_version", "to_json"]
+__all__ = ["environment", "render", "render_text", "template_version", "to_json"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -97,3 +97,27 @@ def template_version(folder: str) -> str:
         made.update(f"{path.name} {len(content)}\n".encode())
         made.update(content)
     return made.hexdigest()
+
+
+@cache
+def _compiled(source: str) -> Template:
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return environment().from_string(source)
+    except TemplateSyntaxError as error:
+        raise TemplateError(f"line {error.lineno}: {error.message}") from error
+
+
+def render_text(source: str, /, **values: Any) -> str:
+    """Render the source of a template that the user wrote, in the same sandbox.
+
+    Raises:
+        TemplateError: it is malformed, or asks for a value it was not given.
+    """
+    from jinja2 import TemplateError as JinjaError
+
+    try:
+        return _compiled(source).render(values)
+    except JinjaError as error:
+        raise TemplateError(f"the template does not render: {error}") from error

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from fallback.proxy.config import load_settings
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming, Outgoing
 from fallback.proxy.settings import Settings
@@ -28,7 +29,7 @@ def create_app(settings: Settings | None = None, *, gateway: Gateway | None = No
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    served = gateway or Gateway(settings or Settings())
+    served = gateway or Gateway(settings or load_settings())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fallback.backend import ModelInfo
+from fallback.catalogue import Catalogue
 from fallback.dialects.record import PROMPTED
 from fallback.errors import (
     BackendError,
@@ -45,6 +46,7 @@ from fallback.proxy.stops import StopFilter
 from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.routing import Route
+from fallback.templating import render_text
 
 __all__ = ["Course", "Record"]
 
@@ -130,7 +132,7 @@ class Course:
             self.record.mode,
             self._dialect,
             tools=self.wants_tools,
-            extra=self._settings.template,
+            extra=_extra(self._settings.template, self._ask, self._tools),
             aside=self._aside,
         )
 
@@ -338,6 +340,11 @@ class Course:
         if rest and not self._out:
             yield TextDelta(rest)
         yield Finished(reason, self.record.usage, self._stops.hit)
+
+
+def _extra(template: str, ask: Ask, tools: Catalogue) -> str:
+    """What the operator adds to the system prompt."""
+    return render_text(template, model=ask.model, tools=list(tools.names)) if template else ""
 
 
 def _with_words(problem: Problem, generation: Generation) -> Problem:

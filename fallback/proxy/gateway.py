@@ -6,6 +6,7 @@ in-process transport differ only in how they carry the two.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -19,9 +20,12 @@ from fallback.proxy.ask import Ask, Refused
 from fallback.proxy.content import text_of
 from fallback.proxy.discovery import Discovery
 from fallback.proxy.events import Event, Failed, Failure, collected
-from fallback.proxy.failures import failure_of
+from fallback.proxy.failures import failure_of, invalid
 from fallback.proxy.flow import BROKEN, Flow, encoded
+from fallback.proxy.gate import Gate
+from fallback.proxy.guard import Guard, shared_headers
 from fallback.proxy.http import Incoming, Outgoing, json_reply, read_json
+from fallback.proxy.observe import Observation, Observer, request_id
 from fallback.proxy.relay import relayed
 from fallback.proxy.settings import Settings
 from fallback.proxy.toolset import Toolbox
@@ -34,8 +38,9 @@ __all__ = ["WIRES", "Gateway"]
 
 _log = logging.getLogger("fallback.proxy")
 
+_NATIVE = OllamaChat()
 WIRES: dict[str, Wire] = {
-    "/api/chat": OllamaChat(),
+    "/api/chat": _NATIVE,
     "/v1/chat/completions": OpenAIChat(),
 }
 """The paths that are answered by the core, each with its wire."""
@@ -54,6 +59,9 @@ class Gateway:
         settings: what it is told.
         upstream: the server behind; made from the settings if not given, and closed with this.
         limits: of one reply of a model.
+
+    Raises:
+        ConfigurationError: the keys cannot be read, or there is no upstream.
     """
 
     def __init__(
@@ -65,45 +73,103 @@ class Gateway:
     ) -> None:
         self.settings = settings or Settings()
         self.upstream = upstream or Upstream(self.settings, limits=limits)
+        self.observer = Observer(traces=self.settings.traces)
+        self._guard = Guard(self.settings)
+        self._gate = self._make_gate()
         self._answerer = Answerer(self.upstream, self.settings, limits=limits)
         self._toolbox = Toolbox(limits)
         self._discovery = Discovery(self.upstream)
         self._routes: dict[tuple[str, str], Handler] = {
             ("GET", "/"): self._root,
             ("HEAD", "/"): self._root,
+            ("GET", "/healthz"): self._healthy,
+            ("GET", "/health"): self._healthy,
+            ("GET", "/readyz"): self._ready,
+            ("GET", "/metrics"): self._metrics,
             ("GET", "/api/tags"): self._tags,
             ("POST", "/api/show"): self._show,
             ("GET", "/v1/models"): self._models,
         }
 
+    def reload(self, settings: Settings) -> None:
+        """Take new settings for what comes next; the upstream stays the one it was.
+
+        Raises:
+            ConfigurationError: the keys cannot be read; everything is then as it was.
+        """
+        self._guard = Guard(settings)
+        self.settings = self._answerer.settings = settings
+        self._gate.resize(concurrent=settings.max_concurrent, queue=settings.max_queue)
+
     async def handle(self, incoming: Incoming) -> Outgoing:
         """The response to a request. Never raises for what a client sends."""
         wire = WIRES.get(incoming.path)
+        voice = _NATIVE if wire is None and incoming.path.startswith("/api/") else wire
+        identity = request_id(incoming)
+        shared: list[tuple[str, str]] = []
         try:
-            if wire is not None and incoming.method == "POST":
-                return await self._answer(wire, incoming)
-            return await self._otherwise(incoming)
+            incoming = self._guard.admit(incoming)
+            shared = shared_headers(incoming)
+            reply = await self._route(wire, incoming, identity)
         except Refused as refused:
-            return self._refusal(wire, refused.failure)
+            reply = self._refusal(voice, refused.failure)
         except FallbackError as error:
-            return self._refusal(wire, failure_of(error))
+            reply = self._refusal(voice, failure_of(error))
         except Exception:  # noqa: BLE001 -- a bug of ours is still answered readably
-            _log.exception("a request failed inside the server")
-            return self._refusal(wire, BROKEN)
+            _log.exception("a request failed", extra={"fields": {"request": identity}})
+            reply = self._refusal(voice, BROKEN)
+        reply.headers += [("x-request-id", identity), *shared]
+        return reply
 
     async def aclose(self) -> None:
         """Give back the connections to the upstream."""
         await self.upstream.aclose()
 
+    async def _route(self, wire: Wire | None, incoming: Incoming, identity: str) -> Outgoing:
+        if incoming.method == "OPTIONS":
+            return Outgoing(204)
+        if wire is not None and incoming.method == "POST":
+            return await self._answer(wire, incoming, identity)
+        handler = self._routes.get((incoming.method, incoming.path))
+        if handler is not None:
+            return await handler(incoming)
+        if incoming.path.startswith(_PASSED_ON):
+            self._discovery.changed(incoming.path)
+            return await self._relay(incoming)
+        return json_reply(404, {"error": f"there is nothing at {incoming.path[:200]}"})
+
     # Answers ------------------------------------------------------------------------------------
 
-    async def _answer(self, wire: Wire, incoming: Incoming) -> Outgoing:
-        body, raw = await read_json(incoming, self.settings.max_body)
+    async def _answer(self, wire: Wire, incoming: Incoming, identity: str) -> Outgoing:
+        body, raw = await self._body(incoming)
         if wire.name == "ollama" and is_plain(body) and await self.upstream.kind() == "ollama":
             return await self._relay(incoming, raw)
         ask = wire.decode(body, self._toolbox)
-        events = self._answerer.answer(ask)
+        if len(ask.messages) > self.settings.max_messages:
+            most = self.settings.max_messages
+            raise Refused(invalid(f"more than {most} messages: send fewer", param="messages"))
+        seen = self.observer.begin(ask, identity, incoming.client)
+        events = self._events(ask, seen, incoming.client)
         return await (self._streamed if ask.stream else self._whole)(wire, ask, events)
+
+    async def _body(self, incoming: Incoming) -> tuple[dict[str, Any], bytes]:
+        try:
+            async with asyncio.timeout(self.settings.body_seconds):
+                return await read_json(incoming, self.settings.max_body)
+        except TimeoutError:
+            message = "the request did not arrive in time"
+            raise Refused(Failure(kind="timeout", message=message, status=408)) from None
+
+    async def _events(self, ask: Ask, seen: Observation, client: str) -> AsyncGenerator[Event]:
+        """The answer's events, once it is its turn."""
+        try:
+            async with self._gate.slot(client):
+                events = seen.watch(self._answerer.answer(ask, told=seen.told))
+                async with contextlib.aclosing(events):
+                    async for event in events:
+                        yield event
+        except Refused as refused:
+            yield Failed(refused.failure)
 
     async def _whole(self, wire: Wire, ask: Ask, events: AsyncGenerator[Event]) -> Outgoing:
         async with contextlib.aclosing(events):
@@ -131,27 +197,30 @@ class Gateway:
 
     # Everything else ----------------------------------------------------------------------------
 
-    async def _otherwise(self, incoming: Incoming) -> Outgoing:
-        handler = self._routes.get((incoming.method, incoming.path))
-        if handler is not None:
-            return await handler(incoming)
-        if incoming.path.startswith(_PASSED_ON):
-            self._discovery.changed(incoming.path)
-            return await self._relay(incoming)
-        return json_reply(404, {"error": f"there is nothing at {incoming.path[:200]}"})
-
     async def _relay(self, incoming: Incoming, body: bytes | None = None) -> Outgoing:
-        credentials = self.settings.forward_authorization
+        credentials = self.settings.forward_authorization and not self.settings.has_keys
         return await relayed(self.upstream, incoming, credentials=credentials, body=body)
 
     async def _root(self, incoming: Incoming) -> Outgoing:
         return Outgoing(200, [("content-type", "text/plain; charset=utf-8")], _RUNNING)
 
+    async def _healthy(self, incoming: Incoming) -> Outgoing:
+        return json_reply(200, {"status": "ok"})
+
+    async def _ready(self, incoming: Incoming) -> Outgoing:
+        """Whether the upstream answers; a load balancer sends requests elsewhere meanwhile."""
+        await self._discovery.tags()
+        return json_reply(200, {"status": "ready"})
+
+    async def _metrics(self, incoming: Incoming) -> Outgoing:
+        text, kind = self.observer.metrics.text()
+        return Outgoing(200, [("content-type", kind)], text)
+
     async def _tags(self, incoming: Incoming) -> Outgoing:
         return json_reply(200, await self._discovery.tags())
 
     async def _show(self, incoming: Incoming) -> Outgoing:
-        body, raw = await read_json(incoming, self.settings.max_body)
+        body, raw = await self._body(incoming)
         model = text_of(body.get("model")) or text_of(body.get("name"))
         if await self.upstream.kind() == "openai":
             return json_reply(200, self._discovery.made_up_show(model))
@@ -168,9 +237,14 @@ class Gateway:
     async def _models(self, incoming: Incoming) -> Outgoing:
         return json_reply(200, await self._discovery.models())
 
+    def _make_gate(self) -> Gate:
+        return Gate(concurrent=self.settings.max_concurrent, queue=self.settings.max_queue)
+
     def _refusal(self, wire: Wire | None, failure: Failure) -> Outgoing:
         body: dict[str, Any] = error_body(failure) if wire is None else wire.error(failure)
         headers = {}
         if failure.retry_after is not None:
             headers["retry-after"] = str(max(int(failure.retry_after), 1))
+        if failure.kind == "unauthorized":
+            headers["www-authenticate"] = "Bearer"
         return json_reply(failure.status, body, headers)
