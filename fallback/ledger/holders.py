@@ -20,7 +20,15 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["LEASE_MARGIN", "LEASE_SECONDS", "Holder", "has_gone", "lease_until", "this_process"]
+__all__ = [
+    "LEASE_MARGIN",
+    "LEASE_SECONDS",
+    "Holder",
+    "has_gone",
+    "holder_of",
+    "lease_until",
+    "this_process",
+]
 
 LEASE_SECONDS = 900.0
 """Lease of a tool without a deadline: longer than nearly any call of a tool, shorter than anybody
@@ -53,7 +61,11 @@ class Holder:
 
 def this_process() -> Holder:
     """The process that asks. Not remembered: a fork makes it another."""
-    pid = os.getpid()
+    return holder_of(os.getpid())
+
+
+def holder_of(pid: int) -> Holder:
+    """A process of this machine."""
     boot, namespace = _place()
     return Holder(socket.gethostname(), pid, boot, namespace, _start_of(pid) or "")
 

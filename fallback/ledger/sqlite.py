@@ -18,7 +18,7 @@ from typing import Any
 from fallback.errors import LedgerError
 from fallback.ledger.database import BUSY_SECONDS, Database, Row, Transaction
 
-__all__ = ["SqliteDatabase", "transaction"]
+__all__ = ["SqliteDatabase", "SqliteTransaction", "transaction"]
 
 _OLDEST = (3, 35, 0)  # RETURNING
 
@@ -42,8 +42,7 @@ class SqliteDatabase(Database):
         with self._errors():
             if create:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                # SQLite gives its side files the permissions of this one.
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                _make_private(self.path)
             elif not self.path.is_file():
                 raise LedgerError(f"{self.shown}: there is no ledger here")
 
@@ -106,12 +105,25 @@ class SqliteDatabase(Database):
             raise LedgerError(f"{self.shown}: {_explained(error)}") from error
 
 
-class _SqliteTransaction(Transaction):
+class SqliteTransaction(Transaction):
+    """A transaction that has begun on a connection whose rows are ``sqlite3.Row``."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def run(self, statement: str, values: dict[str, Any]) -> list[Row]:
+        """See :meth:`Transaction.run`."""
         return [dict(row) for row in self._connection.execute(statement, values)]
+
+
+def _make_private(path: Path) -> None:
+    """An empty file for its owner alone; SQLite gives its side files the same permissions.
+
+    One that is there is not even opened: closing it would drop the locks that other connections of
+    this process hold on it ("How To Corrupt An SQLite Database File", section 2.2).
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -134,7 +146,7 @@ def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transact
     """One transaction of a connection, for a context manager; rolled back when its block raises."""
     connection.execute(begin)
     try:
-        yield _SqliteTransaction(connection)
+        yield SqliteTransaction(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
