@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fallback.messages import ToolResult as ToolResult
     from fallback.messages import Turn as Turn
     from fallback.parsing import Parser as Parser
+    from fallback.parsing import parse as parse
     from fallback.policy import Deny as Deny
     from fallback.policy import ExecutionContext as ExecutionContext
     from fallback.policy import Policy as Policy
-    from fallback.parsing import parse as parse
     from fallback.session import AsyncSession as AsyncSession
     from fallback.session import Session as Session
     from fallback.tools import Injected as Injected
