@@ -50,8 +50,11 @@ class GenerationRequest:
     ``prompt`` mode the loop has rendered everything: ``messages`` are one optional ``system`` and
     then strictly alternating ``user``/``assistant`` text, and ``catalogue`` is ``None``.
 
-    ``prefill`` is the beginning of the reply, put into the model's mouth; it is not part of the
-    text that comes back. ``stop`` is added to the model's own stop strings, never in place of them.
+    ``prefill`` is the beginning of the reply, put into the model's mouth. It is not part of the
+    text that comes back; a backend that has done it says so in the first chunk, and one that cannot
+    raises ``CapabilityError`` (``missing="prefill"``).
+
+    ``stop`` is added to the model's own stop strings, never in place of them.
     ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...). ``keep_alive`` goes
     before the backend's own.
     """
@@ -75,7 +78,9 @@ class Chunk:
 
     ``tool_calls`` are raw, as the server reports them, each ``{"id"?, "name", "arguments"}``.
     ``path`` names the endpoint and form in use, such as ``generate/raw/chatml``.
-    ``reasoning_open`` says, on the first chunk, that the prompt itself opened the reasoning.
+    ``reasoning_open`` says, on the first chunk, that the prompt itself opened the reasoning, and
+    ``prefill`` there is the beginning of the reply that the text continues.
+    ``num_ctx`` is the window that was asked for, in tokens, on the last chunk.
     """
 
     text: str = ""
@@ -86,6 +91,8 @@ class Chunk:
     usage: Usage | None = None
     path: str = ""
     reasoning_open: bool = False
+    prefill: str = ""
+    num_ctx: int | None = None
 
 
 class Backend(Protocol):

@@ -74,6 +74,10 @@ class Limits:
     """Seconds that a call waits for its tool's ``rate``; where it would be longer the model is told
     instead. Rates by the second are waited out, rates by the minute are not."""
 
+    max_tool_errors: int = 4
+    """Replies of one turn whose calls all failed, after which tools are withdrawn: what has not
+    worked in four ways will not in a fifth, and one failure among several calls is no reason."""
+
     max_corrections: int = 2
     """Corrective turns for malformed calls in one turn; more teach a small model nothing."""
 
@@ -98,6 +102,14 @@ class Limits:
     num_ctx: int = 8192
     """Context window, in tokens, that is asked for when the model allows it and the user does not
     say. Ollama's own default is 4096 on a CPU and cuts silently; changing it reloads the model."""
+
+    shortened_result_chars: int = 600
+    """Characters that an old tool result keeps once the window is full: its head and tail say what
+    it was, and the model has used it already."""
+
+    window_goal: float = 0.7
+    """Share of the room for the prompt that is left filled once something has to be cut: a small
+    cut at every step would cost a new evaluation of the whole prompt at every step."""
 
     num_predict: int = 2048
     """Tokens one generation may write. Ollama's default is ten windows."""

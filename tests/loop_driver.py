@@ -130,6 +130,8 @@ class Driver:
         if isinstance(scripted, Interrupted):
             return scripted
         reply = Reply(action)
+        if callable(scripted):
+            scripted = scripted(action)
         error = scripted if isinstance(scripted, BackendError) else None
         finish: FinishReason | None = None
         if error is None:

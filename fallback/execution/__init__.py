@@ -2,8 +2,8 @@
 
 from fallback.execution.outcome import check_context
 from fallback.execution.pacing import Pace, Rates
-from fallback.execution.runners import Wake, aexecute, execute
-from fallback.execution.waves import amake, awave, make, wave
+from fallback.execution.runners import Wake, aexecute, apause, execute, pause
+from fallback.execution.waves import amake, awave, begin, make, wave
 
 __all__ = [
     "Pace",
@@ -11,9 +11,12 @@ __all__ = [
     "Wake",
     "aexecute",
     "amake",
+    "apause",
     "awave",
+    "begin",
     "check_context",
     "execute",
     "make",
+    "pause",
     "wave",
 ]

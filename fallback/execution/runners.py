@@ -86,11 +86,26 @@ async def apause(seconds: float, wake: Wake) -> bool:
     return False
 
 
-def execute(job: Job, context: Mapping[str, Any], limits: Limits, wake: Wake) -> ToolResult:
-    """Run one call and wait for it."""
+def execute(
+    job: Job,
+    context: Mapping[str, Any],
+    limits: Limits,
+    wake: Wake,
+    *,
+    apart: bool = False,
+) -> ToolResult:
+    """Run one call and wait for it.
+
+    Args:
+        job: the call.
+        context: values of injected parameters.
+        limits: for the size of what the model is shown.
+        wake: ends the wait.
+        apart: run it in a thread of its own even without a deadline, so that the wait can be ended.
+    """
     prepared = prepare(job, context)
     started = monotonic()
-    here = job.seconds is None and not prepared.is_async
+    here = job.seconds is None and not prepared.is_async and not apart
     ending = _attempt(prepared) if here else _in_thread(prepared, job.seconds, wake)
     return conclude(job, prepared, ending, seconds=monotonic() - started, limits=limits)
 

@@ -12,29 +12,30 @@ import contextvars
 import queue
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any
 
-from fallback.execution.outcome import Stopped
 from fallback.execution.pacing import Pace, attempts
 from fallback.execution.runners import Wake, aexecute, apause, execute, pause
 from fallback.loop.actions import Job
 from fallback.loop.progress import ToolEnded, ToolStarted
 from fallback.messages import ToolResult
 
-__all__ = ["awave", "wave"]
+__all__ = ["amake", "awave", "begin", "make", "wave"]
 
 Told = ToolStarted | ToolEnded
 
 
-def make(job: Job, context: Mapping[str, Any], pace: Pace, wake: Wake) -> ToolResult:
+def make(
+    job: Job, context: Mapping[str, Any], pace: Pace, wake: Wake, *, apart: bool = False
+) -> ToolResult:
     """Make one call when its turn comes, and again where that helps; see :func:`attempts`."""
     flow = attempts(job, pace)
     try:
         asked = next(flow)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(execute(asked, context, pace.limits, wake))
+                asked = flow.send(execute(asked, context, pace.limits, wake, apart=apart))
             else:
                 asked = flow.send(pause(asked, wake))
     except StopIteration as stop:
@@ -104,31 +105,32 @@ def _in_threads(
         threading.Thread(target=here.run, args=(work,), name="call", daemon=True).start()
     running = width
     try:
-        # A tool without a deadline cannot be ended; nobody waits for it once the turn is cancelled.
-        with wake.watching(told.put):
-            while running:
-                event = told.get()
-                if isinstance(event, Stopped):
-                    break
-                if isinstance(event, BaseException):
-                    raise event
-                if event is None:
-                    running -= 1
-                else:
-                    yield event
-        yield from _finished(told)
+        while running:
+            event = told.get()
+            if isinstance(event, BaseException):
+                raise event
+            if event is None:
+                running -= 1
+            else:
+                yield event
     finally:
         if running:  # interrupted, or nobody listens any more
             wake.cancel()
 
 
-def _finished(told: queue.SimpleQueue[Any]) -> Generator[Told]:
-    """What has been told by now."""
-    with suppress(queue.Empty):
-        while True:
-            event = told.get_nowait()
-            if isinstance(event, Told):
-                yield event
+def begin(job: Job, run: Callable[[Job], ToolResult]) -> Future[ToolResult]:
+    """Run a call in a thread, for somebody who asks for its result later."""
+    future: Future[ToolResult] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(run(job))
+        except BaseException as error:  # noqa: BLE001 # it is raised where the result is asked for
+            future.set_exception(error)
+
+    here = contextvars.copy_context()
+    threading.Thread(target=here.run, args=(work,), name="call", daemon=True).start()
+    return future
 
 
 async def awave(

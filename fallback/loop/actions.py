@@ -7,7 +7,7 @@ has passed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -59,6 +59,11 @@ class Generate:
         id_prefix: beginning of the ids of the calls in the reply, unique within a conversation.
         seconds: time left for the turn; the driver ends a reply that takes longer.
         read_text: whether calls are read from the text at all; otherwise only the server's count.
+        closing: what completes a reply that was begun by ``request.prefill`` and whose rest is one
+            JSON value, as ``request.format`` makes it.
+        delay: seconds to wait before asking.
+        early: gives the job of a call that may start while the rest of the reply is written, or
+            ``None``; absent where none may.
     """
 
     request: GenerationRequest
@@ -69,6 +74,9 @@ class Generate:
     limits: Limits = DEFAULT_LIMITS
     seconds: float | None = None
     read_text: bool = True
+    closing: str = ""
+    delay: float = 0.0
+    early: Callable[[ToolCall], Job | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +169,15 @@ class Generation:
     """One reply, read.
 
     Attributes:
-        raw: the text exactly as it came, thinking excluded.
+        raw: the text exactly as it came, thinking excluded, behind the beginning that was put into
+            the model's mouth; all spans are offsets in it.
         thinking: what the server reported apart from the text.
         reading: the reply as the parser, or the server's own ``tool_calls``, have it.
         tool_calls: the server's, raw; empty where it sent none.
         error: why the backend could not finish; the rest is what had come until then.
         elapsed: seconds since the turn began.
         cut: whether the driver ended the reply after its first complete batch of calls.
+        num_ctx: the window that was asked for, in tokens, if the backend says.
     """
 
     raw: str = ""
@@ -180,6 +190,7 @@ class Generation:
     error: BackendError | None = None
     elapsed: float = 0.0
     cut: bool = False
+    num_ctx: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,26 @@ from collections.abc import Iterable
 
 from fallback.rendering.fences import neutralise, quote
 
-__all__ = ["ANSWER_NOW", "EMPTY", "announced", "announces_call", "repeated"]
+__all__ = [
+    "ANSWER_NOW",
+    "EMPTY",
+    "NOT_FIRST",
+    "ONE_CALL",
+    "announced",
+    "announces_call",
+    "repeated",
+]
 
 EMPTY = "Your last reply was empty. Answer the question, or call a tool in the form described."
 ANSWER_NOW = (
     "No tool can be called any more. Answer the question now, in plain words, with what the results"
     " above say. If they are not enough, say what is missing."
 )
+ONE_CALL = (
+    "Only the first of your calls was made: one call a reply. If another one is still needed, make"
+    " it now."
+)
+NOT_FIRST = "Not run: only the first call of a reply counts here."
 
 # A promise in the first person, near the end of the reply, that names a tool: anything looser would
 # take advice to the user ("you should use ...") or a report ("I used ...") for a promise.

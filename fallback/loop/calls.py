@@ -21,6 +21,7 @@ from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.gates import Admission, Gates
 from fallback.loop.repetition import Repetition, canonical, copies
+from fallback.loop.respond import RESPOND, TOO_EARLY, respond_tool
 from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
 from fallback.tools import Risk, Tool
 
@@ -93,7 +94,7 @@ class Batch:
         tool = self._catalogue.get(call.name)
         if tool is None or not runs_beside_others(tool):
             return None
-        if not self._gates.open_for(tool, tainted=self._tainted):
+        if self._gates.writes(tool) or not self._gates.open_for(tool, tainted=self._tainted):
             return None
         same = canonical(call.name, call.arguments)
         if any(same == canonical(j.call.name, j.call.arguments) for j in self._early.values()):
@@ -164,6 +165,8 @@ class Batch:
         if self._ending is not None:
             return not_run(call, f"Not run: {self._ending.detail}.")
         tool = self._catalogue.get(call.name)
+        if call.name == RESPOND and tool is respond_tool():
+            return not_run(call, TOO_EARLY)
         if (refused := self._misplaced(call) or self._admission.refused.get(call.id)) is not None:
             return refused
         if tool is None or tool.handler is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fallback.errors import FallbackError
 from fallback.limits import Limits
 from fallback.loop.actions import Outcome
-from fallback.messages import StopReason
+from fallback.loop.record import RAN
+from fallback.messages import StopReason, ToolResult
 from fallback.tools import Tool
 
 __all__ = ["Budget", "Ending"]
@@ -34,6 +37,7 @@ class Budget:
         self._limits = limits
         self.elapsed = 0.0
         self.executed = executed
+        self._pauses = self._failures = 0
 
     def hear(self, outcome: Outcome) -> None:
         """Take the time that an outcome reports."""
@@ -44,6 +48,14 @@ class Budget:
         """Seconds left; ``None`` without a deadline."""
         deadline = self._limits.turn_seconds
         return None if deadline is None else max(0.0, deadline - self.elapsed)
+
+    def next_pause(self) -> float | None:
+        """Seconds to wait before a busy server is asked again; ``None``: no use."""
+        if self._pauses >= self._limits.max_transient_retries:
+            return None
+        pause = self._limits.retry_seconds * 2**self._pauses
+        self._pauses += 1
+        return pause if self.seconds is None or pause < self.seconds else None
 
     @property
     def overdue(self) -> Ending | None:
@@ -61,6 +73,13 @@ class Budget:
     def max_parallel(self) -> int:
         """How many calls may run at a time."""
         return self._limits.max_parallel
+
+    def failed(self, results: Iterable[ToolResult]) -> StopReason | None:
+        """Take the results of one reply; says whether too many replies had nothing but errors."""
+        ran = [result for result in results if result.status in RAN]
+        if ran and not any(result.ok for result in ran):
+            self._failures += 1
+        return "answered" if self._failures >= self._limits.max_tool_errors else None
 
     @property
     def spent(self) -> bool:

@@ -11,6 +11,7 @@ from fallback.catalogue import Catalogue
 from fallback.dialects.record import FENCED, Dialect
 from fallback.errors import FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop.gauge import Window
 from fallback.loop.paused import Paused
 from fallback.messages import Message, Mode, Turn
 from fallback.policy import DEFAULT_POLICY, NOBODY, ExecutionContext, Policy
@@ -30,7 +31,11 @@ class Plan:
         route: what an earlier turn found out about this model; spares asking again.
         instructions: the application's system prompt.
         tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
-        parallel: whether the model is told that one reply may hold several calls.
+        parallel: whether one reply may hold several calls; otherwise only the first one counts.
+        respond: whether the catalogue holds the tool for answering, see
+            :mod:`fallback.loop.respond`.
+        eager: whether a call that only reads may start while the reply is still being written.
+        window: what earlier turns found out about the window.
         read_text: whether a reply in which the server reports no calls is searched for them.
         policy: what runs at once, and what needs a person.
         context: who it is for, and what he may do.
@@ -46,6 +51,9 @@ class Plan:
     instructions: str = ""
     tool_choice: str = "auto"
     parallel: bool = True
+    respond: bool = False
+    eager: bool = False
+    window: Window = field(default_factory=Window)
     read_text: bool = True
     limits: Limits = DEFAULT_LIMITS
     policy: Policy = DEFAULT_POLICY
@@ -103,6 +111,7 @@ class Ended:
     Attributes:
         messages: the conversation to go on with; without this turn if nothing came of it.
         route: the mode that worked, and why; ``None`` if that was never found out.
+        window: what has been found out about the window, for the next turn.
         error: what the outside world did wrong, for the driver to raise.
         paused: the turn as it has to be kept, if it waits for a person.
     """
@@ -110,5 +119,6 @@ class Ended:
     turn: Turn
     messages: tuple[Message, ...]
     route: Route | None = None
+    window: Window = field(default_factory=Window)
     error: FallbackError | None = None
     paused: Paused | None = None

@@ -90,9 +90,12 @@ class Record:
         if text.strip() or calls:
             self.messages.append(Message(role="assistant", content=text.strip(), tool_calls=calls))
 
-    def keep(self, results: tuple[ToolResult, ...]) -> None:
-        """Keep the results of the calls that were said last, one per call, in their order."""
-        self._results = results
+    def keep(self, results: tuple[ToolResult, ...], *, beside: tuple[ToolResult, ...] = ()) -> None:
+        """Keep the results of the calls that were said last, one per call, in their order.
+
+        Those ``beside`` them belong to calls that are not kept in the conversation.
+        """
+        self._results = (*results, *beside)
         self.messages += [Message(role="tool", content=r.content, result=r) for r in results]
 
     def refuse(self, results: tuple[ToolResult, ...]) -> None:

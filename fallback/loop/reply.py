@@ -7,6 +7,7 @@ structured calls, those win, and what the parser read from the text is kept as s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -39,6 +40,8 @@ class Reply:
         self._tool_calls: list[Mapping[str, Any]] = []
         self._usage = Usage()
         self._path = ""
+        self._begun = self._written = 0
+        self._num_ctx: int | None = None
         self._cut = False
         self._finish: FinishReason | None = None
 
@@ -52,15 +55,21 @@ class Reply:
         if self._parser is None:
             self._parser = self._open(reasoning_open=chunk.reasoning_open)
         events: list[Event] = []
+        if chunk.prefill:
+            self._text.append(chunk.prefill)
+            self._begun = len(chunk.prefill)
+            events += self._parser.feed(chunk.prefill)
         if chunk.thinking:
             self._thinking.append(chunk.thinking)
             events.append(ReasoningDelta(chunk.thinking))
         if chunk.text:
             self._text.append(chunk.text)
+            self._written += 1
             events += self._parser.feed(chunk.text)
         self._tool_calls.extend(chunk.tool_calls)
         self._path = chunk.path or self._path
         self._usage = chunk.usage or self._usage
+        self._num_ctx = chunk.num_ctx or self._num_ctx
         if chunk.done:
             self._finish = chunk.finish_reason or "stop"
         # A server that has begun to report calls is heard to the end: its batch is the one that
@@ -87,7 +96,7 @@ class Reply:
         """
         finish = self._finish_reason(finish_reason, error)
         parser = self._parser or self._open(reasoning_open=False)
-        events = parser.close(finish)
+        events = self._complete(parser, finish) + parser.close(finish)
         thinking = "".join(self._thinking)
         reading = self._reading(parser.reading, thinking, finish)
         generation = Generation(
@@ -101,8 +110,25 @@ class Reply:
             error=error,
             elapsed=elapsed,
             cut=self._cut,
+            num_ctx=self._num_ctx,
         )
         return events, generation
+
+    def _complete(self, parser: Parser, finish: FinishReason) -> list[Event]:
+        """Close a call that was begun for the model, if it has written the arguments and no more.
+
+        A server that is held to a schema ends with the value. A server that ignores the schema has
+        let the model close the call itself, and then the rest is no JSON value.
+        """
+        closing = self._action.closing
+        if not (closing and self._begun and finish == "stop"):
+            return []
+        try:
+            json.loads("".join(self._text)[self._begun :])
+        except (ValueError, RecursionError):
+            return []
+        self._text.append(closing)
+        return parser.feed(closing)
 
     def _open(self, *, reasoning_open: bool) -> Parser:
         action = self._action
@@ -134,7 +160,7 @@ class Reply:
         if not usage.seconds:
             usage = replace(usage, seconds=seconds)
         if not usage.completion_tokens:
-            usage = replace(usage, completion_tokens=len(self._text) + len(self._thinking))
+            usage = replace(usage, completion_tokens=self._written + len(self._thinking))
         return usage
 
     def _reading(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:

@@ -17,7 +17,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 
-from fallback.errors import BackendError, BackendProtocolError, BackendStatusError, CapabilityError
+from fallback.errors import (
+    BackendError,
+    BackendProtocolError,
+    BackendStatusError,
+    CapabilityError,
+    ContextWindowError,
+)
 from fallback.loop.actions import (
     Action,
     Describe,
@@ -27,41 +33,29 @@ from fallback.loop.actions import (
     Interrupted,
     Outcome,
 )
-from fallback.loop.asides import ANSWER_NOW, EMPTY, announced, announces_call
+from fallback.loop.asides import ANSWER_NOW, NOT_FIRST, ONE_CALL
+from fallback.loop.asking import Asking
 from fallback.loop.calls import Batch, not_run
-from fallback.loop.echo import COPIED, NOT_RUN, PLAIN_ANSWER, echoes_example
+from fallback.loop.echo import PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending
 from fallback.loop.gates import Gates
+from fallback.loop.mending import Mending, Withdrawal
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
-from fallback.messages import (
-    Message,
-    Mode,
-    Problem,
-    Reading,
-    StopReason,
-    ToolCall,
-    ToolResult,
-    Turn,
-)
-from fallback.rendering import correction_text
+from fallback.loop.respond import responded
+from fallback.messages import Message, Mode, Reading, StopReason, ToolCall, ToolResult, Turn
 from fallback.rendering.text import offered
 from fallback.routing import Route, choose
-from fallback.templating import to_json
 
 __all__ = ["TurnFlow"]
-
-_CORRECTED_ONCE = frozenset({"in_reasoning", "required_call_missing"})
-"""One correction is all that helps here: the model can call, it only did not."""
 
 _WITHDRAWN: dict[StopReason, str] = {
     "repeated_call": "the same call was made again and again",
     "max_calls": "no further call was allowed (max_calls_per_turn)",
+    "answered": "every call of several replies failed (max_tool_errors)",
 }
-_COPY = "the example of the instructions came back as a call"
-_EMPTY = "empty reply"
 
 
 class TurnFlow:
@@ -88,18 +82,19 @@ class TurnFlow:
             self.record = Record(history, question)
         else:
             raise TypeError("a turn begins with a question, or goes on with a paused one")
+        self._asking = Asking(plan)
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
         self._mode: Mode = "prompt"
         self._budget = Budget(plan.limits, executed=self.record.executed)
         self._gates = Gates(plan.policy, plan.context, paused.asked if paused else None)
+        self._mending = Mending(plan, self.record)
         self._repetition = Repetition(plan.limits)
-        self._aside = ""
-        self._corrected: list[str] = []
-        self._nudged: dict[str, str] = {}
+        self._batch = self._new_batch()
+        self._aside = self._asked = ""
+        self._delay = 0.0
         self._called = False
-        self._withdrawn: StopReason | None = None
-        self._why_withdrawn = ""
+        self._withdrawn: Withdrawal | None = None
 
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
@@ -112,6 +107,7 @@ class TurnFlow:
                 if generation.error is not None:
                     self._recover(generation, generation.error)
                     continue
+                self._asking.heard(generation)
                 self._aside = ""
                 yield from self._handle(generation)
                 self.record.close()
@@ -151,17 +147,31 @@ class TurnFlow:
         aside = self._aside
         if self._withdrawn:
             aside = ANSWER_NOW if record.anything_ran else PLAIN_ANSWER
-        messages = (*record.conversation, *([Message(role="user", content=aside)] if aside else []))
-        choice = "none" if self._withdrawn else plan.tool_choice
+        choice = self._choice
+        self._asked = aside
+        request, note = self._asking.request(
+            self._mode,
+            record.conversation,
+            aside,
+            withdrawn=self._withdrawn is not None,
+            required=choice not in ("auto", "none"),
+        )
+        if note:
+            record.note(note)
+        delay, self._delay = self._delay, 0.0
+        left = self._budget.seconds
+        self._batch = self._new_batch()
         outcome = yield Generate(
-            request=plan.request(self._mode, messages, tool_choice=choice),
+            request=request,
             catalogue=self._tools,
-            # The first call of a turn fulfils ``required`` and a named tool.
-            tool_choice=plan.tool_choice if not self._called else self._later_choice(),
+            tool_choice=choice,
+            closing=self._asking.opening.closing,
+            delay=delay,
+            early=self._batch.early if plan.eager and self._mode == "prompt" else None,
             index=len(record.steps),
             id_prefix=f"call_{record.replies + 1}_",
             limits=plan.limits,
-            seconds=self._budget.seconds,
+            seconds=None if left is None else max(0.0, left - delay),
             read_text=plan.read_text or self._mode == "prompt",
         )
         self._budget.hear(outcome)
@@ -173,8 +183,25 @@ class TurnFlow:
             raise TypeError(f"Generate was answered with {type(outcome).__name__}")
         return outcome
 
-    def _later_choice(self) -> str:
-        return "none" if self._plan.tool_choice == "none" else "auto"
+    @property
+    def _choice(self) -> str:
+        """What the next reply has to be. The first call of a turn fulfils ``required`` and a name.
+
+        Where tools are withdrawn calls are still recognised, so that they do not become an answer.
+        """
+        choice = self._plan.tool_choice
+        free = self._called or self._withdrawn is not None
+        return "auto" if free and choice != "none" else choice
+
+    def _new_batch(self) -> Batch:
+        return Batch(
+            self._tools,
+            self._budget,
+            self._repetition,
+            self._gates,
+            said=self.record.question,
+            tainted=self.record.tainted,
+        )
 
     @property
     def _why(self) -> str:
@@ -202,7 +229,28 @@ class TurnFlow:
                 return
         if generation.raw:
             self.record.open(generation, self._mode, self._why)
+        elif note := self._other_way(error):
+            self.record.note(note)
+            return
         raise Ending("failed", str(error), error=error)
+
+    def _other_way(self, error: BackendError) -> str:
+        """What is changed about the request before it is sent again; nothing if that is no use."""
+        asking = self._asking
+        if isinstance(error, ContextWindowError):
+            return asking.shrink(
+                self._mode,
+                self.record.conversation,
+                self._asked,
+                error,
+                withdrawn=self._withdrawn is not None,
+            )
+        if isinstance(error, BackendStatusError) and error.status == 503:
+            pause = self._budget.next_pause()
+            if pause is not None:
+                self._delay = pause
+                return f"the server was busy: asked again after {pause:g} s"
+        return asking.may_ask_again(error)
 
     @property
     def _may_switch(self) -> bool:
@@ -238,20 +286,30 @@ class TurnFlow:
         if self._swallowed(generation):
             self.record.note("the reply was empty: asked again in prompt mode")
             self._switch("the server swallowed the model's tool call")
-        elif reading.calls and all(echoes_example(c, self.record.question) for c in reading.calls):
-            self._refuse_copy(reading)
         elif reading.calls:
-            yield from self._run(generation)
+            yield from self._use(generation)
         elif reading.problems:
             self._correct(generation)
         else:
-            self._accept(reading)
+            self._tell(self._mending.accept(reading, listens=self._listens))
+
+    def _use(self, generation: Generation) -> Generator[Action, Outcome, None]:
+        reading = generation.reading
+        answer = responded(reading.calls) if self._plan.respond else None
+        if answer:
+            raise Ending("answered", answer=answer)
+        if answer is not None:
+            self._tell(self._mending.accept(replace(reading, text=""), listens=False))
+        elif all(echoes_example(call, self.record.question) for call in reading.calls):
+            self._tell(self._mending.refuse_copy(reading))
+        else:
+            yield from self._run(generation)
 
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        self.record.say(reading.text, reading.calls)
+        self.record.say(reading.text, self._counted(reading.calls)[0])
         yield from self._run_calls(reading.calls, {})
-        if reading.problems and self._may_correct(reading.problems):
+        if reading.problems and self._mending.may_correct(reading.problems):
             self._correct(generation)
 
     def _resume(self, paused: Paused) -> Generator[Action, Outcome, None]:
@@ -263,93 +321,56 @@ class TurnFlow:
         self, calls: tuple[ToolCall, ...], settled: Mapping[str, ToolResult]
     ) -> Generator[Action, Outcome, None]:
         self._called = True
-        batch = Batch(
-            self._tools,
-            self._budget,
-            self._repetition,
-            self._gates,
-            said=self.record.question,
-            tainted=self.record.tainted,
-        )
-        handled = yield from batch.run(calls, settled)
-        self.record.keep(handled.results)
+        counted, others = self._counted(calls)
+        handled = yield from self._batch.run(counted, settled)
+        self.record.keep(handled.results, beside=others)
         if handled.ending:
             raise handled.ending
         if self._repetition.times <= 1:
-            self._nudged.clear()  # the model has gone on; what it left out before is done with
-        if handled.withdrawn:
-            self._withdraw(handled.withdrawn, _WITHDRAWN.get(handled.withdrawn, ""))
-        self._aside = handled.aside
+            self._mending.went_on()
+        withdrawn = handled.withdrawn or self._budget.failed(handled.results)
+        if withdrawn:
+            self._tell(Withdrawal(withdrawn, _WITHDRAWN[withdrawn]))
+        if others:
+            self.record.note(f"only the first of {len(calls)} calls counts (parallel_tool_calls)")
+        self._aside = "\n\n".join(filter(None, (handled.aside, ONE_CALL if others else "")))
 
-    def _refuse_copy(self, reading: Reading) -> None:
-        """The example came back: say so once; then take the tools away, for none was needed."""
-        self.record.refuse(tuple(not_run(call, NOT_RUN) for call in reading.calls))
-        if _COPY in self._nudged:
-            self._withdraw("answered", _COPY)
-        else:
-            self._nudge(_COPY, "", COPIED)
-
-    def _may_correct(self, problems: tuple[Problem, ...]) -> bool:
-        kind = problems[0].kind
-        if kind in _CORRECTED_ONCE and kind in self._corrected:
-            return False
-        return len(self._corrected) < self._plan.limits.max_corrections
-
-    def _correct(self, generation: Generation) -> None:
-        reading, problems = generation.reading, generation.reading.problems
-        if not self._may_correct(problems):
-            detail = f"the model's call could not be used: {problems[0].message}"
-            raise Ending("failed", detail, answer=reading.text.strip())
-        self._corrected.append(problems[0].kind)
-        self.record.note("corrected: " + ", ".join(problem.kind for problem in problems))
-        dialect = self._plan.dialect if self._mode == "prompt" else None
-        quoted = [_with_words(problem, generation) for problem in problems]
-        text = correction_text(quoted, self._tools, dialect)
-        self._aside = "\n\n".join(filter(None, (self._aside, text)))
-
-    def _accept(self, reading: Reading) -> None:
-        """Take the text as the answer, unless it is plainly none; then ask once more."""
-        text = reading.text.strip()
-        cut = reading.finish_reason == "length"
-        if not text:
-            if cut and reading.reasoning:
-                raise Ending("failed", "the reply reached its limit of tokens while thinking")
-            if _EMPTY in self._nudged and self.record.anything_ran:
-                self._withdraw("answered", "the replies to a result stayed empty")
-            else:
-                self._nudge(_EMPTY, text, EMPTY)
-        elif self._listens and announces_call(text, self._tools.names):
-            self._nudge("announced a call that it did not make", text, announced(text))
-        else:
-            detail = "the answer was cut off at the limit of tokens" if cut else ""
-            raise Ending("answered", detail, answer=text)
+    def _counted(
+        self, calls: tuple[ToolCall, ...]
+    ) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
+        """The calls that count, and the results of those that do not."""
+        if self._plan.parallel or len(calls) == 1:
+            return calls, ()
+        first, *others = calls
+        return (first,), tuple(not_run(call, NOT_FIRST) for call in others)
 
     @property
     def _listens(self) -> bool:
         """Whether a call that is only promised in the text is asked for."""
         return bool(self._tools) and (self._plan.read_text or self._mode == "prompt")
 
-    def _nudge(self, what: str, text: str, aside: str) -> None:
-        if what in self._nudged:
-            answer = text or next(filter(None, self._nudged.values()), "")
-            reason: StopReason = "answered" if answer else "failed"
-            raise Ending(reason, f"the model's reply stayed the same: {what}", answer=answer)
-        self._nudged[what] = text
-        self._aside = aside
-        self.record.note(f"nudged: {what}")
+    def _correct(self, generation: Generation) -> None:
+        forced = self._choice not in ("auto", "none")
+        if forced and self._may_switch and self._mending.may_correct(generation.reading.problems):
+            self.record.note("asked again in prompt mode, where a call can be begun")
+            self._mode = "prompt"
+        self._tell(self._mending.correct(generation, self._mode))
 
-    def _withdraw(self, reason: StopReason, why: str) -> None:
-        """Take the tools away: what the model says next is the answer."""
-        self._withdrawn, self._why_withdrawn = reason, why
+    def _tell(self, what: str | Withdrawal) -> None:
+        """What the model is told next, or that it has no tools any more."""
+        if isinstance(what, Withdrawal):
+            self._withdrawn = what
+        else:
+            self._aside = "\n\n".join(filter(None, (self._aside, what)))
 
     # Ending -------------------------------------------------------------------------------------
 
-    def _last_words(self, reason: StopReason, reading: Reading) -> Ending:
+    def _last_words(self, withdrawn: Withdrawal, reading: Reading) -> Ending:
         answer = reading.text.strip()
-        detail = f"tools were withdrawn: {self._why_withdrawn}"
+        reason: StopReason = withdrawn.reason
         if reason == "answered" and not answer:
             reason = "failed"
-        return Ending(reason, detail, answer=answer)
+        return Ending(reason, f"tools were withdrawn: {withdrawn.why}", answer=answer)
 
     def _ended(self, ending: Ending) -> Ended:
         plan, record = self._plan, self.record
@@ -370,16 +391,7 @@ class TurnFlow:
             turn=turn,
             messages=record.conversation if keep else record.history,
             route=self._route,
+            window=self._asking.window,
             error=ending.error,
             paused=Paused.of(turn, self._mode, plan.model, record.history, record.proposed),
         )
-
-
-def _with_words(problem: Problem, generation: Generation) -> Problem:
-    """The problem with the words that it is about, so that the model sees its own mistake."""
-    if problem.text:
-        return problem
-    words = generation.raw[slice(*problem.span)]
-    if not words and generation.tool_calls:
-        words = to_json([dict(call) for call in generation.tool_calls])
-    return replace(problem, text=words)

@@ -184,6 +184,7 @@ class OllamaBackend:
             path=plan.path,
             asked=asked,
             opened=plan.opened,
+            prefill=plan.prefill,
             guard=guard,
             limit=self._limits.max_line_bytes,
             clock=time.perf_counter,

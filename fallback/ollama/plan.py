@@ -88,6 +88,7 @@ class GenerationPlan:
         kind: which endpoint's reply it is.
         path: for :attr:`fallback.backend.Chunk.path`.
         opened: whether the prompt ends inside reasoning.
+        prefill: beginning of the reply that stands at the end of the prompt.
         prompt_chars: size of everything the model is told.
     """
 
@@ -95,6 +96,7 @@ class GenerationPlan:
     kind: Literal["generate", "chat"]
     path: str
     opened: bool = False
+    prefill: str = ""
     prompt_chars: int = 0
 
 
@@ -109,6 +111,8 @@ def plan_raw(request: GenerationRequest, profile: Profile, sending: Sending) -> 
     if family is None:
         raise CapabilityError("the chat format is not known", status=400, missing="raw")
     think = None if request.think is None else bool(request.think)
+    if request.prefill:
+        think = False  # what has begun to answer has done its thinking
     prompt = render(
         family,
         _with_modelfile(request.messages, profile),
@@ -123,6 +127,7 @@ def plan_raw(request: GenerationRequest, profile: Profile, sending: Sending) -> 
         kind="generate",
         path=f"generate/raw/{family.name}",
         opened=opens_reasoning(family, prefill=request.prefill, think=think),
+        prefill=request.prefill,
         prompt_chars=len(prompt),
     )
 

@@ -106,6 +106,7 @@ class ReplyReader:
         asked: for the sentences of errors.
         opened: whether the prompt ends inside reasoning. If the server then reports thinking by
             itself, it has read the tag already, and the text that follows is none.
+        prefill: beginning of the reply that the server does not repeat.
         guard: for servers that do not know ``truncate``.
         limit: bytes of one line.
         clock: seconds, for the time to the first token.
@@ -120,10 +121,11 @@ class ReplyReader:
         limit: int,
         clock: Callable[[], float],
         opened: bool = False,
+        prefill: str = "",
         guard: Guard | None = None,
     ) -> None:
         self._kind, self._path, self._asked = kind, path, asked
-        self._opened, self._guard = opened, guard
+        self._opened, self._prefill, self._guard = opened, prefill, guard
         self._lines = LineSplitter(limit)
         self._clock, self._started = clock, clock()
         self._first_token: float | None = None
@@ -167,6 +169,7 @@ class ReplyReader:
         if self._first_token is None and (text or thinking or calls):
             self._first_token = self._clock() - self._started
         opened = self._opened and not self._begun and not thinking
+        prefill, self._prefill = self._prefill, ""
         self._begun = True
         yield Chunk(
             text=text,
@@ -177,6 +180,8 @@ class ReplyReader:
             usage=self._usage(record) if self.done else None,
             path=self._path,
             reasoning_open=opened,
+            prefill=prefill,
+            num_ctx=self._asked.num_ctx if self.done else None,
         )
 
     def _finish(self, record: Mapping[str, Any]) -> FinishReason:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, Self
 
 from fallback.errors import BackendError
-from fallback.execution import amake, awave
+from fallback.execution import amake, apause, awave
 from fallback.execution.hooks import aplay
 from fallback.loop import (
     Action,
@@ -18,11 +18,12 @@ from fallback.loop import (
     Described,
     Execute,
     Generate,
+    Interrupted,
     Job,
     Outcome,
 )
 from fallback.loop.paused import Paused
-from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
 from fallback.session.drive import Drive
@@ -126,6 +127,9 @@ class AsyncSession(SessionBase):
             yield Described(info=info, elapsed=drive.elapsed)
 
     async def _generate(self, drive: Drive, action: Generate) -> AsyncGenerator[Progress | Outcome]:
+        if action.delay and not await apause(action.delay, drive.wake):
+            yield Interrupted(elapsed=drive.elapsed)
+            return
         yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
@@ -140,6 +144,9 @@ class AsyncSession(SessionBase):
                     break
                 for event in reply.feed(chunk):
                     yield event
+                    if job := drive.early_job(action, event):
+                        drive.early[job.call.id] = asyncio.ensure_future(self._make(drive, job))
+                        yield ToolStarted(job.call)
                 if drive.must_stop(action) and not reply.finished:
                     finish = "cancelled"
                     break
@@ -162,17 +169,22 @@ class AsyncSession(SessionBase):
             decisions = await aplay(drive.oversight.approved(action))
         yield drive.approved(decisions)
 
-    async def _execute(self, drive: Drive, action: Execute) -> AsyncGenerator[Progress | Outcome]:
-        async def run(job: Job) -> ToolResult:
-            return await aplay(drive.oversight.run(job, made))
-
+    async def _make(self, drive: Drive, job: Job) -> ToolResult:
         async def made(job: Job) -> ToolResult:
             return await amake(job, self._injected, drive.pace, drive.wake)
+
+        return await aplay(drive.oversight.run(job, made))
+
+    async def _execute(self, drive: Drive, action: Execute) -> AsyncGenerator[Progress | Outcome]:
+        async def run(job: Job) -> ToolResult:
+            early: asyncio.Task[ToolResult] | None = drive.early.get(job.call.id)
+            return await (early or self._make(drive, job))
 
         running = awave(action.jobs, run, width=action.width, wake=drive.wake)
         async with aclosing(running) as events:
             async for event in events:
                 if isinstance(event, ToolEnded):
                     drive.ran(event.result)
-                yield event
+                if not drive.told(event):
+                    yield event
         yield drive.executed()

@@ -33,8 +33,10 @@ from fallback.loop import (
     Plan,
     TurnFlow,
 )
+from fallback.loop.gauge import Window
 from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress
+from fallback.loop.respond import respond_tool
 from fallback.messages import Message, Turn
 from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
 from fallback.routing import Route
@@ -77,10 +79,15 @@ class SessionBase:
         num_ctx: int | None = None,
         think: bool | str | None = None,
         read_text: bool = True,
+        parallel_tool_calls: bool = True,
+        eager: bool = False,
+        respond: bool = False,
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
+        if respond:
+            catalogue = Catalogue([*catalogue, *catalogue.hidden, respond_tool()], limits=limits)
         authority = ExecutionContext.of(context)
         self._injected = authority.injected
         for tool in catalogue:
@@ -98,6 +105,9 @@ class SessionBase:
             num_ctx=num_ctx,
             think=think,
             read_text=read_text,
+            parallel=parallel_tool_calls,
+            eager=eager,
+            respond=respond,
             policy=policy,
             context=authority,
         )
@@ -113,6 +123,7 @@ class SessionBase:
         self._busy = threading.Lock()
         self._drive: Drive | None = None
         self._route: Route | None = None
+        self._window = Window()
         self._messages: tuple[Message, ...] = ()
         self._turn: Turn | None = None
 
@@ -181,6 +192,7 @@ class SessionBase:
                         play(drive.oversight.audit(event.step for event in drive.steps()))
                 raise
             finally:
+                drive.tidy()
                 self._digest = drive.oversight.provenance.digest
                 self._keep(drive.ended)
         finally:
@@ -189,7 +201,7 @@ class SessionBase:
 
     def _begin(self, question: Message | None, paused: Paused | None) -> Drive:
         turn_id = paused.turn_id if paused else f"turn_{secrets.token_hex(8)}"
-        plan = replace(self._plan, route=self._route, turn_id=turn_id)
+        plan = replace(self._plan, route=self._route, window=self._window, turn_id=turn_id)
         provenance = Provenance(
             turn=turn_id,
             conversation=self._conversation,
@@ -209,6 +221,7 @@ class SessionBase:
         if ended is None:
             return
         self._turn, self._messages = ended.turn, ended.messages
+        self._window = ended.window.within(len(ended.messages))
         if self._plan.mode == "auto" and ended.route is not None:
             self._route = ended.route
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, Self
 
 from fallback.errors import BackendError
-from fallback.execution import make, wave
+from fallback.execution import begin, make, pause, wave
 from fallback.execution.hooks import play
 from fallback.loop import (
     Approve,
@@ -15,11 +17,12 @@ from fallback.loop import (
     Described,
     Execute,
     Generate,
+    Interrupted,
     Job,
     Outcome,
 )
 from fallback.loop.paused import Paused
-from fallback.loop.progress import Progress, StepStarted, ToolEnded, TurnEnded
+from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
 from fallback.session.drive import Drive
@@ -62,6 +65,12 @@ class Session(SessionBase):
         on_event: told every event of :meth:`stream` while :meth:`run` is under way.
         endpoint: for Ollama: ``auto``, ``generate`` or ``chat``.
         num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
+        parallel_tool_calls: whether one reply may hold several calls; otherwise only the first one
+            counts, and the model is told so.
+        eager: start a call that only reads as soon as it is complete, while the model still writes
+            (prompt mode).
+        respond: offer a tool ``respond(text)`` whose call is the answer, for models that call a
+            tool whatever they are asked.
         think: whether (or how hard) a thinking model should think; ``None`` leaves it alone.
         read_text: whether, in native mode, a reply in which the server reports no calls is searched
             for them; without it the session takes the server's word, as most applications do.
@@ -167,6 +176,8 @@ class Session(SessionBase):
         return Described(info=info, elapsed=drive.elapsed)
 
     def _generate(self, drive: Drive, action: Generate) -> Generator[Progress, None, Outcome]:
+        if action.delay and not pause(action.delay, drive.wake):
+            return Interrupted(elapsed=drive.elapsed)
         yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
@@ -174,7 +185,11 @@ class Session(SessionBase):
         stream = self._backend.stream(action.request)
         try:
             for chunk in stream:
-                yield from reply.feed(chunk)
+                for event in reply.feed(chunk):
+                    yield event
+                    if job := drive.early_job(action, event):
+                        drive.early[job.call.id] = begin(job, partial(self._make, drive, True))
+                        yield ToolStarted(job.call)
                 if reply.finished:
                     break
                 if drive.must_stop(action):
@@ -195,15 +210,22 @@ class Session(SessionBase):
             decisions = play(drive.oversight.approved(action))
         return drive.approved(decisions)
 
+    def _make(self, drive: Drive, apart: bool, job: Job) -> ToolResult:
+        def made(job: Job) -> ToolResult:
+            return make(job, self._injected, drive.pace, drive.wake, apart=apart)
+
+        return play(drive.oversight.run(job, made))
+
     def _execute(self, drive: Drive, action: Execute) -> Generator[Progress, None, Outcome]:
         def run(job: Job) -> ToolResult:
-            return play(drive.oversight.run(job, made))
-
-        def made(job: Job) -> ToolResult:
-            return make(job, self._injected, drive.pace, drive.wake)
+            early: Future[ToolResult] | None = drive.early.get(job.call.id)
+            if early is not None:
+                return early.result()
+            return self._make(drive, len(action.jobs) > 1, job)
 
         for event in wave(action.jobs, run, width=action.width, wake=drive.wake):
             if isinstance(event, ToolEnded):
                 drive.ran(event.result)
-            yield event
+            if not drive.told(event):
+                yield event
         return drive.executed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fallback.errors import BackendError
 from fallback.execution import Pace, Rates, Wake
@@ -18,14 +19,15 @@ from fallback.loop import (
     Generate,
     Generation,
     Interrupted,
+    Job,
     Outcome,
     Plan,
     Reply,
     TurnFlow,
 )
-from fallback.loop.progress import StepEnded
+from fallback.loop.progress import Progress, StepEnded, ToolStarted
 from fallback.messages import FinishReason, ToolResult
-from fallback.parsing.events import Event
+from fallback.parsing.events import CallReady, Event
 from fallback.policy import Deny
 from fallback.session.oversight import Oversight
 
@@ -62,6 +64,9 @@ class Drive:
             retries=plan.limits.max_transient_retries,
         )
         self.ended: Ended | None = None
+        # Calls that began while their reply was still being written: futures or tasks, by id.
+        self.early: dict[str, Any] = {}
+        self._width = plan.limits.max_parallel
 
     def start(self) -> Action | None:
         """The first action; ``None`` once the turn has ended."""
@@ -95,6 +100,25 @@ class Drive:
 
     def _turn_left(self) -> float | None:
         return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
+
+    # Calls that begin early ---------------------------------------------------------------------
+
+    def early_job(self, action: Generate, event: Event) -> Job | None:
+        """The job that may begin with this event of a reply, if one may."""
+        if action.early is None or not isinstance(event, CallReady):
+            return None
+        if sum(not running.done() for running in self.early.values()) >= self._width:
+            return None
+        return action.early(event.call)
+
+    def told(self, event: Progress) -> bool:
+        """Whether an event has been told before: the start of a call that began early."""
+        return isinstance(event, ToolStarted) and event.call.id in self.early
+
+    def tidy(self) -> None:
+        """End the calls that began early and that nobody has asked for."""
+        if not all(running.done() for running in self.early.values()):
+            self.wake.cancel()
 
     # Questions to hooks and people --------------------------------------------------------------
 

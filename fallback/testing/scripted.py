@@ -12,6 +12,7 @@ Everything but the model is real: the prompt, the parser, validation, execution,
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fallback.backend import Chunk, GenerationRequest, ModelInfo
@@ -23,7 +24,9 @@ __all__ = ["Reply", "ScriptedBackend"]
 Reply = str | Mapping[str, Any] | BaseException | Callable[[GenerationRequest], Any]
 """One scripted reply; see :class:`ScriptedBackend`."""
 
-_KEYS = frozenset({"content", "thinking", "tool_calls", "finish_reason", "reasoning_open"})
+_KEYS = frozenset(
+    ("content", "thinking", "tool_calls", "finish_reason", "usage", "reasoning_open", "prefilled")
+)
 
 
 class ScriptedBackend:
@@ -32,9 +35,10 @@ class ScriptedBackend:
     A reply is one of
 
     * a string: the text;
-    * a dict with any of ``content``, ``thinking``, ``tool_calls``, ``finish_reason`` and
+    * a dict with any of ``content``, ``thinking``, ``tool_calls``, ``finish_reason``, ``usage`` and
       ``reasoning_open``: what a server with native tool calling reports. Each tool call is
-      ``{"name", "arguments"}``, with an ``id`` if you like, or OpenAI's form under ``function``;
+      ``{"name", "arguments"}``, with an ``id`` if you like, or OpenAI's form under ``function``.
+      With ``prefilled`` the content continues the beginning of the reply that was asked for;
     * an exception instance: raised in place of a reply;
     * a function of the request that returns one of these.
 
@@ -80,7 +84,7 @@ class ScriptedBackend:
     def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         """Deliver the next reply."""
         index = len(self.requests)
-        for chunk in self._chunks(self._next(request)):
+        for chunk in self._chunks(self._next(request), request.prefill):
             self.delivered[index] += chunk.text
             yield chunk
 
@@ -117,23 +121,29 @@ class ScriptedBackend:
             )
         return reply
 
-    def _chunks(self, reply: Mapping[str, Any]) -> Iterator[Chunk]:
-        path = "scripted"
-        opened = bool(reply.get("reasoning_open"))
+    def _chunks(self, reply: Mapping[str, Any], prefill: str) -> Iterator[Chunk]:
+        begun = prefill if reply.get("prefilled") else ""
+        for piece in self._parts(reply):
+            yield replace(
+                piece,
+                path="scripted",
+                reasoning_open=bool(reply.get("reasoning_open")),
+                prefill=begun,
+            )
+            begun = ""
+
+    def _parts(self, reply: Mapping[str, Any]) -> Iterator[Chunk]:
         thoughts = self._pieces(reply.get("thinking") or "")
         texts = self._pieces(reply.get("content") or "")
-        for piece in thoughts:
-            yield Chunk(thinking=piece, path=path, reasoning_open=opened)
-        for piece in texts:
-            yield Chunk(text=piece, path=path, reasoning_open=opened)
+        yield from (Chunk(thinking=piece) for piece in thoughts)
+        yield from (Chunk(text=piece) for piece in texts)
         calls = tuple(_flat(call) for call in reply.get("tool_calls") or ())
+        counted = Usage(completion_tokens=len(thoughts) + len(texts) + len(calls))
         yield Chunk(
             tool_calls=calls,
             done=True,
             finish_reason=reply.get("finish_reason") or ("tool_call" if calls else "stop"),
-            usage=Usage(completion_tokens=len(thoughts) + len(texts) + len(calls)),
-            path=path,
-            reasoning_open=opened,
+            usage=reply.get("usage") or counted,
         )
 
     def _pieces(self, text: str) -> list[str]:

@@ -205,7 +205,7 @@ def test_what_had_come_before_a_failure_is_on_record() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        BackendStatusError("busy", status=503),
+        BackendStatusError("busy", status=502),
         CapabilityError("no images", status=400, missing="vision"),
         BackendConnectionError("gone"),
     ],

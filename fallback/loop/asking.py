@@ -1,0 +1,172 @@
+"""How the model is asked for its next reply: what it is shown, and how its reply is begun.
+
+Where a call is required the reply is begun for the model: the opening of a call is put into its
+mouth (:mod:`fallback.rendering.opening`), and for one tool the arguments are held to its schema,
+if the server can do that. A server that can do neither is asked without; what is required is
+checked in the reply in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fallback.backend import GenerationRequest
+from fallback.errors import (
+    BackendError,
+    BackendStatusError,
+    CapabilityError,
+    ContextWindowError,
+)
+from fallback.loop.actions import Generation
+from fallback.loop.gauge import Gauge, characters
+from fallback.loop.plan import Plan
+from fallback.loop.window import Fitted, fit, shown
+from fallback.messages import Message, Mode
+from fallback.rendering.opening import Opening, opening
+from fallback.rendering.text import offered
+from fallback.templating import to_json
+
+__all__ = ["Asking"]
+
+_NOTHING = Opening("")
+
+
+class Asking:
+    """The requests of one turn.
+
+    Args:
+        plan: of the turn; its window is what earlier turns found out.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._tools = offered(plan.catalogue, plan.tool_choice)
+        self._catalogue_size = sum(len(to_json(tool.to_dict())) for tool in self._tools)
+        self._may_begin = self._may_format = True
+        self._size = 0
+        self.window = plan.window
+        self.opening = _NOTHING
+
+    def request(
+        self,
+        mode: Mode,
+        conversation: tuple[Message, ...],
+        aside: str,
+        *,
+        withdrawn: bool,
+        required: bool,
+    ) -> tuple[GenerationRequest, str]:
+        """What is sent next, and a note on what had to be left out; usually empty.
+
+        Args:
+            mode: how calls are made.
+            conversation: all of it; what is shown of it is decided here.
+            aside: said to the model in this request alone.
+            withdrawn: whether no tool is offered any more.
+            required: whether the reply has to be a call.
+        """
+        choice = "none" if withdrawn else self._plan.tool_choice
+        note = self._make_room(mode, conversation, aside, choice)
+        request = self._render(mode, shown(conversation, self.window.cut), aside, choice)
+        self._size = self._measure(request)
+        self.opening, schema = self._begin(mode) if required else (_NOTHING, None)
+        if self.opening.prefill:
+            request = replace(request, prefill=self.opening.prefill, format=schema)
+        return request, note
+
+    def heard(self, generation: Generation) -> None:
+        """Learn from a reply how much fits."""
+        gauge = self.window.gauge.heard(self._size, generation)
+        self.window = replace(self.window, gauge=gauge)
+
+    def may_ask_again(self, error: BackendError) -> str:
+        """Whether the same request may work in another form: why, or nothing."""
+        if isinstance(error, CapabilityError) and error.missing == "prefill":
+            self._may_begin = False
+            return "its reply cannot be begun: asked without"
+        held = bool(self.opening.closing) and self._may_format
+        if held and isinstance(error, BackendStatusError) and error.status in (400, 500):
+            self._may_format = False
+            return "the server does not take the schema of the arguments: asked without"
+        return ""
+
+    def shrink(
+        self,
+        mode: Mode,
+        conversation: tuple[Message, ...],
+        aside: str,
+        error: ContextWindowError,
+        *,
+        withdrawn: bool,
+    ) -> str:
+        """Leave out more after a request that did not fit; says what, or nothing if all is gone."""
+        self._learn(self.window.gauge.refused(self._size, error))
+        choice = "none" if withdrawn else self._plan.tool_choice
+        return self._make_room(mode, conversation, aside, choice)
+
+    # What is shown ------------------------------------------------------------------------------
+
+    def _make_room(
+        self, mode: Mode, conversation: tuple[Message, ...], aside: str, choice: str
+    ) -> str:
+        limits = self._plan.limits
+        room = self.window.gauge.room(limits)
+        if room is None:
+            return ""
+
+        def size(messages: tuple[Message, ...]) -> int:
+            return self._measure(self._render(mode, messages, aside, choice))
+
+        fitted = fit(
+            conversation,
+            self.window.cut,
+            size=size,
+            room=room,
+            goal=int(room * limits.window_goal),
+            short=limits.shortened_result_chars,
+        )
+        if fitted.cut == self.window.cut:
+            return ""
+        note = self._note(conversation, fitted)
+        self.window = replace(self.window, cut=fitted.cut)
+        return note
+
+    def _learn(self, gauge: Gauge) -> None:
+        self.window = replace(self.window, gauge=gauge)
+
+    def _note(self, conversation: tuple[Message, ...], fitted: Fitted) -> str:
+        before, after = self.window.cut, fitted.cut
+        gone = conversation[before.dropped : after.dropped]
+        turns = sum(message.role == "user" for message in gone)
+        parts = []
+        if after.shortened != before.shortened:
+            parts.append("tool results are shortened")
+        if turns:
+            parts.append(f"earlier turns are left out ({turns})")
+        return f"the window of {self.window.gauge.num_ctx} tokens is full: {', '.join(parts)}"
+
+    def _render(
+        self, mode: Mode, messages: tuple[Message, ...], aside: str, choice: str
+    ) -> GenerationRequest:
+        if aside:
+            messages = (*messages, Message(role="user", content=aside))
+        return self._plan.request(mode, messages, tool_choice=choice)
+
+    def _measure(self, request: GenerationRequest) -> int:
+        tools = self._catalogue_size if request.catalogue is not None else 0
+        return characters(request.messages) + tools
+
+    # How the reply is begun ---------------------------------------------------------------------
+
+    def _begin(self, mode: Mode) -> tuple[Opening, Mapping[str, Any] | None]:
+        if mode != "prompt" or not self._may_begin:
+            return _NOTHING, None
+        only = next(iter(self._tools)) if len(self._tools) == 1 else None
+        if only is None:
+            return opening(self._plan.dialect), None
+        opened = opening(self._plan.dialect, only.name)
+        if not (opened.closing and self._may_format):
+            return Opening(opened.prefill), None
+        return opened, only.parameters

@@ -1,0 +1,50 @@
+"""The beginning of a call, to be put into the model's mouth where a call is required.
+
+It is cut out of a call that was rendered like any other, so that the form that is asked for and
+the form that is begun cannot differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fallback.dialects.record import Dialect
+from fallback.messages import ToolCall
+from fallback.rendering.text import call_text
+from fallback.templating import to_json
+
+__all__ = ["Opening", "opening"]
+
+_NAME = "name_of_the_tool"
+_KEY = "name_of_the_argument"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A call without its inside.
+
+    Attributes:
+        prefill: the beginning: up to the name, or up to the arguments of one tool.
+        closing: what follows the arguments; empty where they are no JSON object of their own.
+    """
+
+    prefill: str
+    closing: str = ""
+
+
+def opening(dialect: Dialect, tool: str | None = None) -> Opening:
+    """Cut a call open.
+
+    Args:
+        dialect: how calls are written.
+        tool: the tool that has to be called; ``None`` for any, so that the name is left open too.
+    """
+    arguments = {_KEY: 0}
+    text = call_text([ToolCall(id="", name=tool or _NAME, arguments=arguments)], dialect)
+    if tool is None:
+        return Opening(text[: text.index(_NAME)])
+    if dialect.payload == "python":
+        return Opening(text[: text.index(_KEY)])
+    # Models write a space and the brace behind it as one token, so the space is left to them.
+    before, _, behind = text.partition(to_json(arguments))
+    return Opening(before.rstrip(), behind)

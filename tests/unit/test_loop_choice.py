@@ -1,0 +1,294 @@
+"""``tool_choice``, a reply that is begun, one call at a time, and a tool to answer with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from loop_driver import OSLO, TOOLS, Driver, block, calls, native
+
+from fallback import Catalogue, Session
+from fallback.backend import Chunk
+from fallback.errors import BackendStatusError, CapabilityError, InvalidToolError
+from fallback.loop import Generate
+from fallback.loop.respond import respond_tool
+from fallback.testing import ScriptedBackend
+
+MODES = pytest.mark.parametrize("mode", ["prompt", "native"])
+NAMED = '```tool_call\n{"name": "get_weather", "arguments":'
+
+
+def oslo(mode: str) -> Any:
+    return native(("get_weather", {"city": "Oslo"})) if mode == "native" else OSLO
+
+
+def continued(text: str, finish: Any = "stop") -> Any:
+    """A reply that goes on from what was put into the model's mouth."""
+
+    def reply(action: Generate) -> Chunk:
+        begun = action.request.prefill
+        return Chunk(text=text, done=True, finish_reason=finish, prefill=begun)
+
+    return reply
+
+
+# none, required, a name
+
+
+@MODES
+def test_with_none_the_text_is_untouched_whatever_it_looks_like(mode: str) -> None:
+    text = f"  <think>hm</think> I will use the get_weather tool.\n{OSLO}\n"
+    driver = Driver(mode=mode, tool_choice="none")
+    turn = driver.play(text)
+    assert (turn.answer, turn.stop_reason, driver.executed) == (text, "answered", [])
+    request = driver.requests[0].request
+    assert request.catalogue is None
+    assert "get_weather" not in str(request.messages)
+
+
+@MODES
+@pytest.mark.parametrize("choice", ["required", "get_weather"])
+def test_one_call_fulfils_what_is_required(mode: str, choice: str) -> None:
+    driver = Driver(mode=mode, tool_choice=choice)
+    turn = driver.play(oslo(mode), "Fine.")
+    assert (turn.answer, turn.tools_used) == ("Fine.", ("get_weather",))
+    assert [g.tool_choice for g in driver.requests] == [choice, "auto"]
+    assert driver.requests[1].request.prefill == ""
+
+
+@MODES
+@pytest.mark.parametrize("choice", ["required", "get_weather"])
+def test_a_required_call_is_asked_for_once_more_and_never_invented(mode: str, choice: str) -> None:
+    driver = Driver(mode=mode, tool_choice=choice)
+    turn = driver.play("It is fine.", "It is fine, really.")
+    assert (turn.stop_reason, driver.executed) == ("failed", [])
+    assert "required" in turn.detail
+    assert "required" in driver.last(1)
+
+
+@MODES
+def test_another_tool_than_the_named_one_is_corrected_once(mode: str) -> None:
+    other = native(("build", {})) if mode == "native" else block(calls("build"))
+    driver = Driver(mode=mode, tool_choice="get_weather")
+    turn = driver.play(other, other)
+    assert (turn.stop_reason, driver.executed) == ("failed", [])
+
+
+def test_what_native_mode_does_not_do_is_begun_in_prompt_mode() -> None:
+    driver = Driver(mode="auto", tool_choice="get_weather")
+    turn = driver.play("It is fine.", continued(' {"city": "Oslo"}}\n```'), "Fine.")
+    assert [step.mode for step in turn.steps] == ["native", "prompt", "prompt"]
+    assert turn.tools_used == ("get_weather",)
+    assert driver.ended is not None
+    assert driver.ended.route is not None
+    assert driver.ended.route.mode == "native"  # what is not required is asked natively as before
+
+
+# A reply that is begun
+
+
+def test_a_named_call_is_begun_up_to_its_arguments_and_held_to_their_schema() -> None:
+    driver = Driver(tool_choice="get_weather")
+    turn = driver.play(continued(' {"city": "Oslo"}'), "Fine.")
+    request = driver.requests[0].request
+    weather = TOOLS.get("get_weather")
+    assert weather is not None
+    assert request.prefill == NAMED
+    assert request.format == weather.parameters
+    step = turn.steps[0]
+    assert step.raw == NAMED + ' {"city": "Oslo"}}\n```'
+    assert (step.calls[0].arguments, step.calls[0].repairs) == ({"city": "Oslo"}, ())
+    assert step.raw[slice(*step.calls[0].span)].startswith('{"name": "get_weather"')
+
+
+def test_the_segments_of_a_begun_reply_tile_the_whole_of_it() -> None:
+    turn = Driver(tool_choice="get_weather").play(continued(' {"city": "Oslo"}'), "Fine.")
+    step = turn.steps[0]
+    ends = [0]
+    for segment in step.reading.segments:
+        assert segment.start == ends[-1]
+        ends.append(segment.end)
+    assert ends[-1] == len(step.raw)
+
+
+def test_a_model_that_closes_the_call_itself_is_read_as_well() -> None:
+    turn = Driver(tool_choice="get_weather").play(continued(' {"city": "Oslo"}}\n```'), "Fine.")
+    assert turn.steps[0].calls[0].repairs == ()
+    assert turn.steps[0].raw.endswith('"Oslo"}}\n```')
+
+
+def test_any_call_is_begun_up_to_its_name() -> None:
+    driver = Driver(tool_choice="required")
+    turn = driver.play(continued('build", "arguments": {}}\n```'), "Done.")
+    assert driver.requests[0].request.prefill == '```tool_call\n{"name": "'
+    assert driver.requests[0].request.format is None
+    assert turn.tools_used == ("build",)
+
+
+def test_the_only_tool_is_as_good_as_named() -> None:
+    driver = Driver(tool_choice="required", catalogue=TOOLS.only("get_weather"))
+    driver.play(continued(' {"city": "Oslo"}'), "Fine.")
+    assert driver.requests[0].request.prefill == NAMED
+
+
+def test_a_begun_call_that_is_cut_off_does_not_run() -> None:
+    driver = Driver(tool_choice="get_weather")
+    driver.play(
+        continued(' {"city": "Os', finish="length"), continued(' {"city": "Oslo"}'), "Fine."
+    )
+    assert driver.executed == ["get_weather"]
+    assert "cut off" in driver.last(1)
+
+
+def test_arguments_that_do_not_fit_are_corrected_and_the_call_is_begun_again() -> None:
+    driver = Driver(tool_choice="get_weather")
+    turn = driver.play(continued(' {"town": "Oslo"}'), continued(' {"city": "Oslo"}'), "Fine.")
+    assert [g.request.prefill for g in driver.requests] == [NAMED, NAMED, ""]
+    assert turn.tools_used == ("get_weather",)
+
+
+def test_a_backend_that_cannot_begin_a_reply_is_asked_without() -> None:
+    refused = CapabilityError("no", status=400, missing="prefill")
+    driver = Driver(tool_choice="get_weather")
+    turn = driver.play(refused, OSLO, "Fine.")
+    assert [g.request.prefill for g in driver.requests] == [NAMED, "", ""]
+    assert driver.requests[1].request.format is None
+    assert turn.tools_used == ("get_weather",)
+    assert any("cannot be begun" in note for note in turn.steps[0].notes)
+
+
+def test_a_backend_that_says_nothing_of_the_beginning_has_not_begun() -> None:
+    turn = Driver(tool_choice="get_weather").play(OSLO, "Fine.")
+    assert turn.steps[0].raw == OSLO
+    assert turn.tools_used == ("get_weather",)
+
+
+def test_a_server_that_cannot_take_the_schema_is_asked_without() -> None:
+    refused = BackendStatusError("failed to parse grammar", status=400)
+    driver = Driver(tool_choice="get_weather")
+    turn = driver.play(refused, continued(' {"city": "Oslo"}}\n```'), "Fine.")
+    asked = [(g.request.prefill, g.request.format is not None) for g in driver.requests]
+    assert asked == [(NAMED, True), (NAMED, False), ("", False)]
+    assert turn.tools_used == ("get_weather",)
+
+
+def test_the_same_refusal_again_is_a_failure() -> None:
+    refused = BackendStatusError("no", status=400)
+    driver = Driver(tool_choice="get_weather")
+    assert driver.play(refused, refused).stop_reason == "failed"
+
+
+def test_the_pythonic_dialect_is_begun_in_its_own_way() -> None:
+    from fallback.dialects.record import PYTHONIC
+
+    driver = Driver(tool_choice="get_weather", dialect=PYTHONIC)
+    turn = driver.play(continued('city="Oslo")\n```'), "Fine.")
+    assert driver.requests[0].request.prefill == "```tool_code\nget_weather("
+    assert driver.requests[0].request.format is None
+    assert turn.steps[0].calls[0].arguments == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize("size", [1, 3, None])
+def test_a_begun_reply_reads_the_same_however_it_is_cut(size: int | None) -> None:
+    def get_weather(city: str) -> str:
+        """Weather."""
+        return f"fine in {city}"
+
+    replies = [{"content": ' {"city": "Oslo"}', "prefilled": True}, "Fine."]
+    backend = ScriptedBackend(replies, chunk_size=size)
+    session = Session("m", [get_weather], backend=backend, tool_choice="get_weather")
+    turn = session.run("Weather?")
+    assert turn.steps[0].calls[0].arguments == {"city": "Oslo"}
+    assert turn.answer == "Fine."
+
+
+# One call at a time
+
+
+@MODES
+def test_only_the_first_call_counts_where_one_is_allowed(mode: str) -> None:
+    both = native(("get_weather", {"city": "Oslo"}), ("build", {}))
+    text = block(calls("get_weather", '{"city": "Oslo"}'), calls("build"))
+    driver = Driver(mode=mode, parallel=False)
+    turn = driver.play(both if mode == "native" else text, "Fine.")
+    assert driver.executed == ["get_weather"]
+    assert [r.status for r in turn.steps[0].results] == ["ok", "denied"]
+    assert [c.name for m in turn.messages for c in m.tool_calls] == ["get_weather"]
+    assert "Only the first of your calls was made" in driver.last(1)
+    assert any("parallel_tool_calls" in note for note in turn.steps[0].notes)
+
+
+@MODES
+def test_one_call_alone_is_not_remarked_on(mode: str) -> None:
+    driver = Driver(mode=mode, parallel=False)
+    turn = driver.play(oslo(mode), "Fine.")
+    assert "Only the first" not in driver.last(1)
+    assert [m.role for m in turn.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+# A tool to answer with
+
+
+def responding(mode: str) -> Driver:
+    return Driver(mode=mode, catalogue=Catalogue([*TOOLS, respond_tool()]), respond=True)
+
+
+def said(mode: str, *named: tuple[str, dict[str, str]]) -> Any:
+    from json import dumps
+
+    if mode == "native":
+        return native(*named)
+    return block(*(calls(name, dumps(arguments)) for name, arguments in named))
+
+
+@MODES
+def test_a_call_of_respond_is_the_answer(mode: str) -> None:
+    driver = responding(mode)
+    turn = driver.play(said(mode, ("respond", {"text": "Hello."})))
+    assert (turn.answer, turn.stop_reason, turn.tools_used) == ("Hello.", "answered", ())
+    assert [(m.role, m.content) for m in turn.messages[1:]] == [("assistant", "Hello.")]
+
+
+@MODES
+def test_an_answer_beside_a_call_comes_too_early(mode: str) -> None:
+    driver = responding(mode)
+    both = said(mode, ("get_weather", {"city": "Oslo"}), ("respond", {"text": "It is hot."}))
+    turn = driver.play(both, said(mode, ("respond", {"text": "It is fine."})))
+    assert driver.executed == ["get_weather"]
+    assert turn.steps[0].results[1].status == "denied"
+    assert turn.answer == "It is fine."
+
+
+@MODES
+def test_an_empty_answer_is_an_empty_reply(mode: str) -> None:
+    driver = responding(mode)
+    empty = said(mode, ("respond", {"text": " "}))
+    turn = driver.play(empty, said(mode, ("respond", {"text": "Hello."})))
+    assert "empty" in driver.last(1)
+    assert turn.answer == "Hello."
+
+
+def test_a_session_offers_the_tool_beside_the_others() -> None:
+    backend = ScriptedBackend([block(calls("respond", '{"text": "Hi."}'))])
+    session = Session("m", TOOLS.only("build"), backend=backend, respond=True)
+    assert session.run("Hello").answer == "Hi."
+    assert session.catalogue.names == ("build", "respond")
+
+
+def test_a_tool_of_that_name_is_the_developer_s_mistake() -> None:
+    def respond(text: str) -> str:
+        """Respond."""
+        return text
+
+    with pytest.raises(InvalidToolError, match="respond"):
+        Session("m", [respond], backend=ScriptedBackend([]), respond=True)
+
+
+def test_a_tool_of_that_name_is_a_tool_like_any_other_unless_asked_for() -> None:
+    def respond(text: str) -> str:
+        """Respond."""
+        return f"sent: {text}"
+
+    backend = ScriptedBackend([block(calls("respond", '{"text": "Hi."}')), "Done."])
+    turn = Session("m", [respond], backend=backend).run("Hello")
+    assert turn.tools_used == ("respond",)
