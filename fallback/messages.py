@@ -34,7 +34,12 @@ ProblemKind = Literal[
     "wrong_tool",
     "required_call_missing",
 ]
-SegmentKind = Literal["text", "reasoning", "markup", "call", "rejected", "masked", "dropped"]
+SegmentKind = Literal[
+    "text", "masked", "candidate", "reasoning", "markup", "call", "rejected", "dropped"
+]
+SHOWN: frozenset[SegmentKind] = frozenset(("text", "masked", "candidate"))
+"""The segments that make up a reading's text."""
+
 ResultStatus = Literal["ok", "error", "retry", "denied", "timeout", "paused"]
 FailureKind = Literal[
     "denied",
@@ -107,7 +112,18 @@ class Suppressed:
 
 
 class Segment(NamedTuple):
-    """One piece of a reply and what became of it. The segments of a reading tile the reply."""
+    """One piece of a reply and what became of it. The segments of a reading tile the reply.
+
+    Attributes:
+        kind: ``text`` for the user, and two kinds of it: ``masked`` is quoted, so that no call in
+            it counts, and ``candidate`` is a call that was left alone. ``reasoning`` is thought.
+            Not shown are ``call``, what holds calls that may run; ``rejected``, what was meant as
+            calls and is at fault; ``markup`` around the others; and ``dropped``, what was not read.
+        start: offset of the first character in the reply.
+        end: offset behind the last one.
+        note: of a ``call`` the repairs it took and the problems of others beside it, of what is
+            ``rejected`` the kinds of its problems, of the rest the reason, if there is one.
+    """
 
     kind: SegmentKind
     start: int

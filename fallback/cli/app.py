@@ -143,6 +143,10 @@ def parse(
         bool | None,
         typer.Option("--summary/--json", help="Text for a person; the default on a terminal."),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="The reply itself, and what became of every part of it."),
+    ] = False,
 ) -> int:
     """Read what a model wrote: which calls are in it, and what became of everything else."""
     from fallback.cli import parse as command
@@ -152,7 +156,8 @@ def parse(
     return command.parse_one(
         file,
         tools or (),
-        summary=sys.stdout.isatty() if summary is None else summary,
+        summary=(explain or sys.stdout.isatty()) if summary is None else summary,
+        explain=explain,
         finish_reason=finish_reason,
         tool_choice=tool_choice,
         reasoning_open=reasoning_open,

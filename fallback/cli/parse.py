@@ -39,6 +39,7 @@ def parse_one(
     tools: Sequence[Path],
     *,
     summary: bool,
+    explain: bool,
     tool_choice: str,
     finish_reason: FinishReason,
     reasoning_open: bool,
@@ -49,12 +50,13 @@ def parse_one(
         file: where the reply is; ``-`` is standard input.
         tools: files that declare the tools the model was offered.
         summary: text for a person instead of JSON.
+        explain: what became of every character, in either form.
         tool_choice, finish_reason, reasoning_open: as :func:`fallback.parse` takes them.
 
     Raises:
         ConfigurationError: ``tool_choice`` names no tool.
     """
-    from fallback.cli.records import reading_record
+    from fallback.cli.records import reading_record, segments_record
     from fallback.parsing import parse
 
     catalogue = _catalogue(tools)
@@ -64,17 +66,23 @@ def parse_one(
         )
     if file == "-" and sys.stdin.isatty():
         complain("reading the reply from the terminal; end it with Ctrl-D")
+    reply = read_text(file)
     reading = parse(
-        read_text(file),
+        reply,
         catalogue,
         finish_reason=finish_reason,
         tool_choice=tool_choice,
         reasoning_open=reasoning_open,
     )
-    if summary:
+    if summary and explain:
+        from fallback.cli.explain import print_explanation
+
+        print_explanation(reply, reading, console())
+    elif summary:
         print_summary(reading, console())
     else:
-        write_json(reading_record(reading))
+        segments = {"segments": segments_record(reading)} if explain else {}
+        write_json({**reading_record(reading), **segments})
     return ExitCode.OK
 
 

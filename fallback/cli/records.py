@@ -26,6 +26,11 @@ def reading_record(reading: Reading) -> dict[str, Any]:
     }
 
 
+def segments_record(reading: Reading) -> list[dict[str, Any]]:
+    """What became of each part of a reply, in order; the parts tile it."""
+    return [segment._asdict() for segment in reading.segments]
+
+
 def call_record(call: ToolCall) -> dict[str, Any]:
     """A call without its identity, which belongs to the turn."""
     return {

@@ -35,13 +35,16 @@ class Sink(Protocol):
     def reasoning(self, text: str, start: int) -> None:
         """Thinking."""
 
-    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
-        """Characters that are neither prose nor thinking, and what became of them."""
+    def segment(self, kind: SegmentKind, start: int, end: int, note: str = "") -> None:
+        """Characters that are neither prose nor thinking, and what became of them.
+
+        A ``call`` is what the last body of calls became.
+        """
 
     def calls(self, body: Body, dialect: str) -> bool:
         """A body that is meant as calls; its items may still be at fault. ``False``: no more."""
 
-    def quoted(self, reason: str, text: str, start: int) -> None:
+    def quoted(self, reason: str, text: str, start: int, end: int | None = None) -> None:
         """Text that is shown as text although it may hold a call."""
 
     def suppressed(self, reason: str, text: str, start: int) -> None:
@@ -120,10 +123,10 @@ class Cursor:
                 self.advance(end)
         self.look = max(self.look, self.pos)
 
-    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
+    def segment(self, kind: SegmentKind, start: int, end: int, note: str = "") -> None:
         """Account for characters that are not shown."""
         if end > start:
-            self.sink.segment(kind, self.source.base + start, self.source.base + end)
+            self.sink.segment(kind, self.source.base + start, self.source.base + end, note)
             self.advance(end)
 
     def fresh_line(self) -> None:

@@ -215,6 +215,6 @@ class Envelopes:
             name = body.calls[-1].name if body.calls else ""
             body.items = [Item(hit, end, fault=truncated(name))]
         self.cursor.enough = not self.cursor.sink.calls(body, dialect)
-        self.cursor.segment("call" if body.calls else "rejected", hit, end)
+        self.cursor.segment("call", hit, end)
         self.cursor.called = self.cursor.closed_call = True
         self.cursor.fresh_line()

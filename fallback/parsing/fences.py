@@ -275,7 +275,7 @@ class Fences:
             else:
                 cursor.forget()
                 yield None
-        cursor.sink.quoted("block_quote", "".join(pieces), start)
+        cursor.sink.quoted("block_quote", "".join(pieces), start, source.base + cursor.pos)
 
     # -- inline code
 

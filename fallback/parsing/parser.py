@@ -16,7 +16,6 @@ from fallback.messages import (
     FinishReason,
     Problem,
     Reading,
-    Segment,
     SegmentKind,
     Span,
     Suppressed,
@@ -32,6 +31,7 @@ from fallback.parsing.events import (
     ReasoningDelta,
     TextDelta,
 )
+from fallback.parsing.evidence import Evidence
 from fallback.parsing.live.calls import Live
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
@@ -76,7 +76,8 @@ class Parser:
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
         self._suppressed: list[Suppressed] = []
-        self._segments: list[Segment] = []
+        self._evidence = Evidence()
+        self._verdict: tuple[SegmentKind, str] = ("rejected", "")  # on the last body of calls
         self._index = 0
         self._size = 0
         self._batch_told = False
@@ -125,7 +126,7 @@ class Parser:
             size, limit = self._size, self._limits.max_reply_chars
             message = f"the reply has {size} characters; only the first {limit} were read"
             self._problem(Problem(kind="oversized", message=message, span=Span(limit, size)))
-            self.segment("dropped", limit, size)
+            self.segment("dropped", limit, size, "oversized")
         self._live.passed("dropped")
         self.batch_over()
         self._say(End(finish_reason))
@@ -135,7 +136,7 @@ class Parser:
             calls=tuple(self._calls),
             problems=tuple(self._problems),
             suppressed=tuple(self._suppressed),
-            segments=tuple(self._segments),
+            segments=self._evidence.segments(),
             finish_reason=finish_reason,
         )
         return self._flush()
@@ -180,21 +181,28 @@ class Parser:
         self._say(ReasoningDelta(text))
         self._account("reasoning", start, start + len(text))
 
-    def segment(self, kind: SegmentKind, start: int, end: int) -> None:
+    def segment(self, kind: SegmentKind, start: int, end: int, note: str = "") -> None:
         """Characters that are neither prose nor thinking, and what became of them."""
-        self._account(kind, start, end)
+        if kind == "call":
+            kind, note = self._verdict
+        self._account(kind, start, end, note)
 
-    def _account(self, kind: SegmentKind, start: int, end: int) -> None:
+    def _account(self, kind: SegmentKind, start: int, end: int, note: str = "") -> None:
         if self._live.waiting:
             self._live.passed(kind, end)
-        last = self._segments[-1] if self._segments else None
-        if last is not None and last.kind == kind and last.end == start and kind != "call":
-            self._segments[-1] = Segment(kind, last.start, end)
-        else:
-            self._segments.append(Segment(kind, start, end))
+        self._evidence.add(kind, start, end, note)
 
     def calls(self, body: Body, dialect: str) -> bool:
         """A body that is meant as calls; its items may still be at fault. ``False``: no more."""
+        calls, problems = len(self._calls), len(self._problems)
+        more = self._take(body, dialect)
+        repairs = [repair for call in self._calls[calls:] for repair in call.repairs]
+        kinds = [problem.kind for problem in self._problems[problems:]]
+        note = ", ".join(dict.fromkeys([*repairs, *kinds]))
+        self._verdict = ("call" if len(self._calls) > calls else "rejected", note)
+        return more
+
+    def _take(self, body: Body, dialect: str) -> bool:
         for item in body.items:
             if item.fault is not None:
                 self._faulty(item, item.fault)
@@ -249,21 +257,28 @@ class Parser:
             )
         )
 
-    def quoted(self, reason: str, text: str, start: int) -> None:
-        """Text that is shown as text although it may hold a call: look, and report what is
-        found."""
+    def quoted(self, reason: str, text: str, start: int, end: int | None = None) -> None:
+        """Text that is shown as text although it may hold a call: look, and report what is found.
+
+        ``end`` is where it ends if that is not its length behind ``start``.
+        """
         if self._quoting or not any(sign in text for sign in "{(<["):
             return
-        if any(True for _ in self._calls_quoted_in(text)):
-            self.suppressed(reason, text, start)
+        end = start + len(text) if end is None else end
+        if self._calls_quoted_in(text):
+            self.suppressed(reason, text, start, end)
+        else:
+            self._evidence.mark("masked", start, end, reason)
 
-    def suppressed(self, reason: str, text: str, start: int) -> None:
-        """Text that states a call and is shown as text."""
+    def suppressed(self, reason: str, text: str, start: int, end: int | None = None) -> None:
+        """Text that states a call and is shown as text; ``end`` as for :meth:`quoted`."""
         if self._quoting:
             return
-        found = Suppressed(reason=reason, text=text, span=Span(start, start + len(text)))
+        span = Span(start, start + len(text) if end is None else end)
+        found = Suppressed(reason=reason, text=text, span=span)
         self._suppressed.append(found)
-        self._live.suppressed(reason, found.span)
+        self._live.suppressed(reason, span)
+        self._evidence.mark("candidate", span.start, span.end, reason)
         self._say(CallSuppressed(found))
 
     def batch_over(self) -> None:

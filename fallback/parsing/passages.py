@@ -48,13 +48,13 @@ class Passages:
         yield from self._pass_on(closers, give, "".join(closers))
         self.cursor.sink.quoted("in_result", "".join(pieces), start)
 
-    def drop(self, hit: int) -> Steps:
-        """From here on it is not this reply's business: an invented result, or the next turn."""
+    def drop(self, hit: int, note: str = "invented_result") -> Steps:
+        """From here on it is not this reply's business; ``note`` says why."""
         self.cursor.text(hit)
         self.cursor.sink.batch_over()
         while not self.source.final:
             yield END_ARRIVES
-        self.cursor.segment("dropped", hit, len(self.source.buf))
+        self.cursor.segment("dropped", hit, len(self.source.buf), note)
 
     def _thinking(self, end: int) -> None:
         if end > self.cursor.pos:

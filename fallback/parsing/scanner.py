@@ -100,7 +100,7 @@ class Scanner:
             yield from self.passages.reasoning(_ALL_REASONING_CLOSERS)
         while True:
             if self.cursor.enough:
-                yield from self.passages.drop(self.cursor.pos)
+                yield from self.passages.drop(self.cursor.pos, "too_many")
                 return
             if self.cursor.pos > _WINDOW:
                 self.cursor.forget()
@@ -196,7 +196,7 @@ class Scanner:
                 self.cursor.text(hit)
                 self.cursor.segment("markup", hit, behind)
             elif follower is not None and follower.role == "turn":
-                yield from self.passages.drop(hit)
+                yield from self.passages.drop(hit, "next_turn")
             else:
                 self.cursor.look = behind
 
@@ -204,7 +204,7 @@ class Scanner:
         """The header of a turn: of this one at the beginning, of the next one behind a call."""
         cursor, source = self.cursor, self.source
         if cursor.called:
-            yield from self.passages.drop(hit)
+            yield from self.passages.drop(hit, "next_turn")
         elif cursor.prose or source.buf[cursor.pos : hit].strip():
             cursor.look = behind
         else:

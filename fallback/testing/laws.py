@@ -15,7 +15,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.limits import DEFAULT_LIMITS, Limits
-from fallback.messages import Reading
+from fallback.messages import SHOWN, Reading
 from fallback.parsing import Parser
 from fallback.schema import violations
 from fallback.testing.effort import effort
@@ -138,7 +138,8 @@ def tiles(reading: Reading, text: str) -> None:
     if any(end != start for end, start in zip(edges[::2], edges[1::2], strict=True)):
         raise LawBroken("nothing_is_lost", f"the segments {reading.segments} do not tile the reply")
     for kind, shown in (("text", reading.text), ("reasoning", reading.reasoning)):
-        pieces = [text[part.start : part.end] for part in reading.segments if part.kind == kind]
+        kinds = SHOWN if kind == "text" else {kind}
+        pieces = [text[part.start : part.end] for part in reading.segments if part.kind in kinds]
         if "".join(pieces) != shown:
             raise LawBroken(
                 "nothing_is_lost", f"{kind} {shown!r:.300} is not what {kind} segments hold"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fallback.messages import SHOWN
 from fallback.testing.cases import Case, cases, faults, read
 
 CASES = cases()
@@ -42,5 +43,5 @@ def test_every_character_is_accounted_for(case: Case) -> None:
         assert segment.start == at
         at = segment.end
     assert at == len(case["output"])
-    shown = "".join(case["output"][s.start : s.end] for s in reading.segments if s.kind == "text")
+    shown = "".join(case["output"][s.start : s.end] for s in reading.segments if s.kind in SHOWN)
     assert shown == reading.text

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fallback import Catalogue, Parser, Reading, parse
-from fallback.messages import FinishReason
+from fallback.messages import SHOWN, FinishReason
 from fallback.parsing.events import (
     BatchComplete,
     CallReady,
@@ -110,7 +110,8 @@ def test_the_segments_tile_the_reply(text: str, finish: FinishReason) -> None:
         at = segment.end
     assert at == len(text)
     for kind, shown in (("text", reading.text), ("reasoning", reading.reasoning)):
-        pieces = [text[s.start : s.end] for s in reading.segments if s.kind == kind]
+        kinds = SHOWN if kind == "text" else {kind}
+        pieces = [text[s.start : s.end] for s in reading.segments if s.kind in kinds]
         assert "".join(pieces) == shown
 
 
