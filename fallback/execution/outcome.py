@@ -157,6 +157,7 @@ def conclude(
         kind=said.kind,
         retryable=said.retryable,
         untrusted=job.tool.untrusted and said.status != "paused",
+        approval=job.approval_id,
     )
 
 

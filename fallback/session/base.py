@@ -88,6 +88,8 @@ class SessionBase:
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
         if respond:
             catalogue = Catalogue([*catalogue, *catalogue.hidden, respond_tool()], limits=limits)
+        if not isinstance(policy, Policy):
+            raise ConfigurationError(f"policy is a Policy, got {type(policy).__name__}")
         authority = ExecutionContext.of(context)
         self._injected = authority.injected
         for tool in catalogue:
