@@ -8,9 +8,28 @@ from typing import Annotated, Literal
 
 import typer
 
+from fallback.cli.approvals_app import approvals
 from fallback.cli.exits import MEANING
-from fallback.cli.ledger_app import ledger
-from fallback.cli.options import AsJson, Host, ToolFiles
+from fallback.cli.ledger_app import ledger as ledger_commands
+from fallback.cli.options import (
+    AsJson,
+    AskHere,
+    Context,
+    Dialect,
+    Endpoint,
+    Host,
+    LedgerUrl,
+    MaxSteps,
+    Mode,
+    Model,
+    NumCtx,
+    Scopes,
+    Seed,
+    Temperature,
+    Tenant,
+    ToolFiles,
+    User,
+)
 
 app = typer.Typer(
     name="fallback",
@@ -31,7 +50,8 @@ engine = typer.Typer(
 )
 app.add_typer(models, name="models")
 app.add_typer(engine, name="engine")
-app.add_typer(ledger, name="ledger")
+app.add_typer(ledger_commands, name="ledger")
+app.add_typer(approvals, name="approvals")
 
 
 def _version(wanted: bool) -> None:
@@ -59,43 +79,30 @@ def _root(
 def run(
     question: Annotated[str, typer.Argument(help="What to ask; '-' reads standard input.")],
     tools: ToolFiles = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", help="Default: the embedded engine's own small model."),
-    ] = None,
-    mode: Annotated[
-        Literal["auto", "native", "prompt"],
-        typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
-    ] = "auto",
+    model: Model = None,
+    mode: Mode = "auto",
     host: Host = None,
-    dialect: Annotated[
-        Literal["fenced", "pythonic"],
-        typer.Option("--dialect", help="How the model is told to write a call."),
-    ] = "fenced",
-    endpoint: Annotated[
-        Literal["auto", "generate", "chat"],
-        typer.Option("--endpoint", help="Where prompts are sent in prompt mode."),
-    ] = "auto",
+    dialect: Dialect = "fenced",
+    endpoint: Endpoint = "auto",
     as_json: AsJson = False,
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", min=1, help="Generations in the turn.")
-    ] = None,
-    num_ctx: Annotated[
-        int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")] = None,
-    context: Annotated[
-        list[str] | None,
+    max_steps: MaxSteps = None,
+    num_ctx: NumCtx = None,
+    temperature: Temperature = None,
+    seed: Seed = None,
+    context: Context = None,
+    user: User = None,
+    tenant: Tenant = None,
+    scope: Scopes = None,
+    ledger: Annotated[
+        str | None,
         typer.Option(
-            "--context",
-            metavar="KEY=VALUE",
-            help="An injected parameter; may be repeated.",
+            "--ledger",
+            envvar="FALLBACK_LEDGER",
+            metavar="URL",
+            help="Where side effects, approvals and turns that wait are kept. Default: nowhere.",
         ),
     ] = None,
+    approve: AskHere = False,
 ) -> int:
     """Ask a model one question and let it use tools; shows what happens, step by step."""
     from fallback.cli.run import RunOptions, run_question
@@ -115,6 +122,55 @@ def run(
             temperature=temperature,
             seed=seed,
             context=tuple(context or ()),
+            user=user,
+            tenant=tenant,
+            scopes=tuple(scope or ()),
+            ledger=ledger,
+            approve=approve,
+        )
+    )
+
+
+@app.command()
+def resume(
+    turn: Annotated[str, typer.Argument(help="The id of the turn that waits.", metavar="TURN")],
+    tools: ToolFiles = None,
+    model: Model = None,
+    mode: Mode = "auto",
+    host: Host = None,
+    dialect: Dialect = "fenced",
+    endpoint: Endpoint = "auto",
+    as_json: AsJson = False,
+    max_steps: MaxSteps = None,
+    num_ctx: NumCtx = None,
+    context: Context = None,
+    user: User = None,
+    tenant: Tenant = None,
+    scope: Scopes = None,
+    ledger: LedgerUrl = None,
+    approve: AskHere = False,
+) -> int:
+    """Go on with a turn that waited for an approval; give the options that it was begun with."""
+    from fallback.cli.run import RunOptions, resume_turn
+
+    return resume_turn(
+        RunOptions(
+            turn=turn,
+            tools=tuple(tools or ()),
+            model=model,
+            mode=mode,
+            host=host,
+            dialect=dialect,
+            endpoint=endpoint,
+            as_json=as_json,
+            max_steps=max_steps,
+            num_ctx=num_ctx,
+            context=tuple(context or ()),
+            user=user,
+            tenant=tenant,
+            scopes=tuple(scope or ()),
+            ledger=ledger,
+            approve=approve,
         )
     )
 
@@ -321,11 +377,11 @@ def models_list(as_json: AsJson = False) -> int:
     return show_list(as_json=as_json)
 
 
-Model = Annotated[str | None, typer.Argument(help="Default: the small default model.")]
+Named = Annotated[str | None, typer.Argument(help="Default: the small default model.")]
 
 
 @models.command("pull")
-def models_pull(model: Model = None) -> int:
+def models_pull(model: Named = None) -> int:
     """Download a model and check its hash; does nothing if it is already here."""
     from fallback.cli.models import pull
 
@@ -341,7 +397,7 @@ def models_rm(model: Annotated[str, typer.Argument(help="Which model to delete."
 
 
 @models.command("path")
-def models_path(model: Model = None) -> int:
+def models_path(model: Named = None) -> int:
     """Where the model's file lies."""
     from fallback.cli.models import show_path
 

@@ -37,6 +37,7 @@ class ExitCode(IntEnum):
     BACKEND = 9
     LINT = 10
     LEDGER = 11
+    WAITING = 12
     INTERNAL = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -57,6 +58,7 @@ MEANING: dict[ExitCode, str] = {
     ExitCode.BACKEND: "the server failed, was too slow, or its reply was not usable",
     ExitCode.LINT: "`fallback lint` found errors in the tools",
     ExitCode.LEDGER: "the ledger cannot be used, holds no such thing, or does not verify",
+    ExitCode.WAITING: "the turn waits for an approval, see `fallback approvals list`",
     ExitCode.INTERNAL: "a bug in fallback; --debug shows where",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.PIPE_CLOSED: "whoever read the output has gone",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from fallback.errors import FallbackError
+from fallback.errors import ConfigurationError, FallbackError
 
 
 class InputError(FallbackError):
@@ -46,3 +47,32 @@ def read_text(file: str) -> str:
     except UnicodeDecodeError as error:
         name = "standard input" if file == "-" else file
         raise InputError(f"{name}: not UTF-8 at byte {error.start}") from error
+
+
+def user_name() -> str:
+    """Who is at the terminal, for what is put on record.
+
+    Raises:
+        ConfigurationError: the system does not say.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in some containers
+        raise ConfigurationError("say who you are with --by NAME") from None
+
+
+def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
+    """``KEY=VALUE`` pairs as the values of injected parameters.
+
+    Raises:
+        ConfigurationError: a pair without ``=``, or a key twice.
+    """
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ConfigurationError(f"--context {pair!r} is not KEY=VALUE")
+        if key in values:
+            raise ConfigurationError(f"--context gives {key!r} twice")
+        values[key] = value
+    return values

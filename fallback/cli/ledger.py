@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from fallback.cli.exits import ExitCode
+from fallback.cli.inputs import context_values, user_name
 from fallback.cli.output import complain, console, visible, write_json
-from fallback.cli.run import context_values
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.execution.content import to_text
 from fallback.execution.masking import mask_credentials
@@ -32,7 +31,7 @@ def show_list(url: str | None, *, state: State | None, limit: int, as_json: bool
         undone = "  undone" if stored.undone_by else ""
         undone = f"  undoes {stored.undoes}" if stored.undoes else undone
         out.print(
-            f"{stored.id}  {_when(stored.started_at)}  {stored.state:<8}  "
+            f"{stored.id}  {when(stored.started_at)}  {stored.state:<8}  "
             f"{visible(stored.tool)}{undone}"
         )
     return ExitCode.OK
@@ -93,7 +92,7 @@ def resolve(
 ) -> ExitCode:
     """Settle an unknown operation."""
     with Ledger.open(url, create=False) as ledger:
-        stored = ledger.resolve(name, outcome, by=by or _user(), detail=detail)
+        stored = ledger.resolve(name, outcome, by=by or user_name(), detail=detail)
     again = "; its key may be begun again" if stored.state == "failed" else ""
     print(f"{stored.id} is {stored.state}{again}")  # noqa: T201  # what was asked for
     return ExitCode.OK
@@ -119,7 +118,7 @@ def undo(
             name,
             [*catalogue, *catalogue.hidden],
             context=context_values(tuple(context)),
-            by=by or _user(),
+            by=by or user_name(),
             seconds=DEFAULT_LIMITS.tool_seconds,
         )
     if as_json:
@@ -138,14 +137,8 @@ def _anchor(text: str) -> Anchor:
     return Anchor(int(seq), sealed)
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in some containers
-        raise ConfigurationError("say who you are with --by NAME") from None
-
-
-def _when(seconds: float) -> str:
+def when(seconds: float) -> str:
+    """A time of the ledger, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
@@ -159,8 +152,8 @@ def _record(stored: Stored) -> dict[str, Any]:
         "state": stored.state,
         "detail": stored.detail,
         "attempt": stored.attempt,
-        "started": _when(stored.started_at),
-        "ended": None if stored.ended_at is None else _when(stored.ended_at),
+        "started": when(stored.started_at),
+        "ended": None if stored.ended_at is None else when(stored.ended_at),
         "user": stored.user,
         "tenant": stored.tenant,
         "approval": stored.approval_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,5 +35,40 @@ LedgerUrl = Annotated[
         metavar="URL",
         help="A path, sqlite:///PATH or postgresql://USER@HOST/DATABASE. Default: this user's own.",
     ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", "-m", help="Default: the embedded engine's own small model."),
+]
+Mode = Annotated[
+    Literal["auto", "native", "prompt"],
+    typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
+]
+Dialect = Annotated[
+    Literal["fenced", "pythonic"],
+    typer.Option("--dialect", help="How the model is told to write a call."),
+]
+Endpoint = Annotated[
+    Literal["auto", "generate", "chat"],
+    typer.Option("--endpoint", help="Where prompts are sent in prompt mode."),
+]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Generations in the turn.")
+]
+NumCtx = Annotated[
+    int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")]
+AskHere = Annotated[
+    bool, typer.Option("--approve", help="Ask on the terminal about calls that need a person.")
+]
+User = Annotated[str | None, typer.Option("--user", help="For whom it is; seen by the tools only.")]
+Tenant = Annotated[str | None, typer.Option("--tenant", help="Whose data it is about.")]
+Scopes = Annotated[
+    list[str] | None, typer.Option("--scope", help="What the user may do; may be repeated.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]

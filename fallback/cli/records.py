@@ -45,6 +45,7 @@ def turn_record(turn: Turn) -> dict[str, Any]:
     """What ``fallback run --json`` prints: the answer and the whole record of how it came about."""
     return {
         "answer": turn.answer,
+        "id": turn.id,
         "stop_reason": turn.stop_reason,
         "detail": turn.detail,
         "tools_used": list(turn.tools_used),
@@ -95,6 +96,8 @@ def result_record(result: ToolResult) -> dict[str, Any]:
         "call_id": result.call_id,
         "name": result.name,
         "status": result.status,
+        "kind": result.kind,
+        "approval": result.approval,
         "content": result.content,
         "warnings": list(result.warnings),
         "seconds": round(result.seconds, 3),

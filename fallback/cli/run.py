@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,17 +10,20 @@ from typing import Any, Literal
 
 from fallback.backend import Backend
 from fallback.catalogue import Catalogue
+from fallback.cli.approvals import ask_here
 from fallback.cli.exits import ExitCode
-from fallback.cli.inputs import read_text
+from fallback.cli.inputs import context_values, read_text
 from fallback.cli.output import console, only_json, write_json
 from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
 from fallback.execution import check_context
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
+from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
+from fallback.policy import ExecutionContext
 from fallback.session import Session
 from fallback.toolfile import load_catalogue
 
@@ -28,7 +32,8 @@ from fallback.toolfile import load_catalogue
 class RunOptions:
     """The command line of ``fallback run``, as it was given; ``None`` where nothing was."""
 
-    question: str
+    question: str = ""
+    turn: str = ""
     tools: tuple[Path, ...] = ()
     model: str | None = None
     mode: Literal["auto", "native", "prompt"] = "auto"
@@ -41,6 +46,21 @@ class RunOptions:
     temperature: float | None = None
     seed: int | None = None
     context: tuple[str, ...] = ()
+    user: str | None = None
+    tenant: str | None = None
+    scopes: tuple[str, ...] = ()
+    ledger: str | None = None
+    approve: bool = False
+
+    @property
+    def authority(self) -> ExecutionContext:
+        """For whom it is, and what he may do."""
+        return ExecutionContext(
+            user=self.user,
+            tenant=self.tenant,
+            scopes=frozenset(self.scopes),
+            values=context_values(self.context),
+        )
 
     @property
     def limits(self) -> Limits:
@@ -58,24 +78,50 @@ class RunOptions:
 
 def run_question(options: RunOptions) -> ExitCode:
     """Ask, and show the turn; :attr:`ExitCode.NOT_ANSWERED` if it ended in any other way."""
+    if options.approve and options.question == "-":
+        raise ConfigurationError("--approve asks on standard input; give the question as argument")
+    return _show(options, options.ledger)
+
+
+def resume_turn(options: RunOptions) -> ExitCode:
+    """Go on with a turn that waits, and show it."""
+    with Ledger.open(options.ledger, create=False) as ledger:
+        stored = ledger.paused.get(options.turn)
+        model = options.model or (str(stored["model"]) if stored else None)
+        return _show(replace(options, model=model), ledger)
+
+
+def _show(options: RunOptions, ledger: Ledger | str | None) -> ExitCode:
     if options.as_json:
         # Tools run in here, and load in here: whatever they print must not mix with the JSON.
         with only_json() as out:
-            turn = _turn(options, None)
+            turn = _turn(options, ledger, None)
             write_json(turn_record(turn), out)
     else:
         timeline = Timeline(console())
         try:
-            turn = _turn(options, timeline)
+            turn = _turn(options, ledger, timeline)
+            if turn.waiting:
+                timeline.remark("next", _next(options, turn))
         finally:
             timeline.finish()
+    if turn.stop_reason == "approval_required":
+        return ExitCode.WAITING
     return ExitCode.OK if turn.stop_reason == "answered" else ExitCode.NOT_ANSWERED
 
 
-def _turn(options: RunOptions, timeline: Timeline | None) -> Turn:
+def _next(options: RunOptions, turn: Turn) -> str:
+    """What to do about a turn that waits."""
+    if not options.ledger and not options.turn:
+        return "nobody was asked, and the turn is not kept: use --approve, or --ledger FILE"
+    wanted = [result.approval for result in turn.waiting if result.approval]
+    asks = [f"fallback approvals approve {name}" for name in wanted]
+    return "\n".join([*asks, f"fallback resume {turn.id}"])
+
+
+def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline | None) -> Turn:
     catalogue = load_catalogue(options.tools, limits=options.limits)
-    context = context_values(options.context)
-    _check_context(catalogue, context)
+    _check_context(catalogue, options.authority.injected)
     question = read_text("-") if options.question == "-" else options.question
     address = resolve_host(options.host)
     # Resolved once: what was found is now named, so that nothing is looked for a second time.
@@ -86,16 +132,16 @@ def _turn(options: RunOptions, timeline: Timeline | None) -> Turn:
         if timeline is not None:
             timeline.headline(model, server.where, counted(len(catalogue), "tool"))
             backend = Overheard(backend, timeline)
-        session = _session(options, model, catalogue, context, backend)
-        return ask(session, question, timeline)
+        session = _session(options, model, catalogue, backend, ledger)
+        return ask(session, question, timeline, resume=options.turn)
 
 
 def _session(
     options: RunOptions,
     model: str,
     catalogue: Catalogue,
-    context: dict[str, str],
     backend: Backend,
+    ledger: Ledger | str | None,
 ) -> Session:
     return Session(
         model,
@@ -103,20 +149,22 @@ def _session(
         backend=backend,
         mode=options.mode,
         dialect=options.dialect,
-        context=context,
+        context=options.authority,
+        ledger=ledger,
+        approve=ask_here if options.approve else None,
         limits=options.limits,
         options=options.sampling,
         num_ctx=options.num_ctx,
     )
 
 
-def ask(session: Session, question: str, timeline: Timeline | None) -> Turn:
-    """Run one turn and let the timeline watch."""
+def ask(session: Session, question: str, timeline: Timeline | None, *, resume: str = "") -> Turn:
+    """Run one turn, or go on with one, and let the timeline watch."""
     with session:
-        if timeline is None:
-            return session.run(question)
-        for event in session.stream(question):
-            timeline.watch(event)
+        events = session.resume_stream(resume) if resume else session.stream(question)
+        for event in events:
+            if timeline is not None:
+                timeline.watch(event)
     turn = session.turn
     if turn is None:
         raise AssertionError("a turn always ends")
@@ -138,24 +186,7 @@ def default_model(address: Address, server: OllamaBackend) -> str:
     raise ConfigurationError(f"name a model with --model{known}")
 
 
-def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
-    """``KEY=VALUE`` pairs as the values of injected parameters.
-
-    Raises:
-        ConfigurationError: a pair without ``=``, or a key twice.
-    """
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ConfigurationError(f"--context {pair!r} is not KEY=VALUE")
-        if key in values:
-            raise ConfigurationError(f"--context gives {key!r} twice")
-        values[key] = value
-    return values
-
-
-def _check_context(catalogue: Catalogue, context: dict[str, str]) -> None:
+def _check_context(catalogue: Catalogue, context: Mapping[str, Any]) -> None:
     """Say on the command line's own terms which value is missing."""
     for tool in catalogue:
         try:

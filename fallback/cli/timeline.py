@@ -68,6 +68,10 @@ class Timeline:
         elif isinstance(event, TurnEnded):
             self._end(event.turn)
 
+    def remark(self, label: str, text: str) -> None:
+        """Add what is not part of the turn, such as what to do next."""
+        self._line(label, text, "yellow")
+
     def finish(self) -> None:
         """Leave the cursor at the start of a line, wherever the turn was broken off."""
         if self._label:

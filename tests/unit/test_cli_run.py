@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from fallback.cli import main
-from fallback.cli.run import RunOptions, context_values
+from fallback.cli.inputs import context_values
+from fallback.cli.run import RunOptions
 from fallback.errors import ConfigurationError
 
 TOOLS = '''
