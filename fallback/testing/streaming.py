@@ -90,12 +90,17 @@ def pieces_make_the_arguments(_: Subject, sample: Sample) -> None:
     for chunks in _ways(sample):
         calls = [call for call in told(events_of(sample, chunks)) if call.call]
         for call in calls:
-            written = "".join(call.pieces)
-            if call.call and written != json.dumps(call.call.arguments, ensure_ascii=False):
-                raise LawBroken("pieces_make_the_arguments", f"{written!r:.400} for {call.call}")
+            check_pieces(call)
         ready.append([(call.name, "".join(call.pieces)) for call in calls])
     if any(one != ready[0] for one in ready):
         raise LawBroken("pieces_make_the_arguments", f"depends on the chunks: {ready!r:.800}")
+
+
+def check_pieces(told_call: Told) -> None:
+    """See :func:`pieces_make_the_arguments`, for one call that is ready."""
+    written, call = "".join(told_call.pieces), told_call.call
+    if call and written != json.dumps(call.arguments, ensure_ascii=False):
+        raise LawBroken("pieces_make_the_arguments", f"{written!r:.400} for {call}")
 
 
 def clean_calls_are_told_once(_: Subject, sample: Sample) -> None:

@@ -36,6 +36,7 @@ from fallback.rendering.fences import fence_for
 from fallback.testing.cases import cases
 from fallback.testing.laws import tiles, valid
 from fallback.testing.samples import LawBroken
+from fallback.testing.streaming import check_pieces, told
 from fallback.testing.writers import WRITERS, Written
 
 ANY = {"type": "object", "properties": {}}
@@ -117,9 +118,13 @@ def read(text: str, chunks: Iterator[str], how: int) -> Reading:
     parser = fallback.parsing.Parser(
         CATALOGUE, tool_choice=CHOICES[how >> 2 & 3], reasoning_open=bool(how >> 4 & 1)
     )
-    for chunk in chunks:
-        parser.feed(chunk)
-    parser.close(REASONS[how & 3])
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    events += parser.close(REASONS[how & 3])
+    ready = [call for call in told(events) if call.call]
+    if tuple(call.call for call in ready) != parser.reading.calls:
+        raise LawBroken("every_start_ends", repr(text))
+    for call in ready:
+        check_pieces(call)
     return parser.reading
 
 
