@@ -27,6 +27,16 @@ class Limits:
     """Problems reported of one reply; what comes behind so many is not read. A model is told of
     four, and hostile text would otherwise make one of every few characters."""
 
+    max_false_starts: int = 2048
+    """Work on what looks like a call, or like markup, and comes to nothing, in one reply: 1 for a
+    marker or an object that is data, 8 for a candidate that has to be framed, and 1 for each 64
+    characters of it. What comes behind so much is text: no honest reply gets near it, and hostile
+    text would otherwise begin a call with every character, each as long as the rest."""
+
+    max_quotations: int = 256
+    """Quoted passages of one reply in which calls are looked for, only to report them; a long
+    answer about code has dozens."""
+
     max_depth: int = 128
     """Nesting of arguments and schemas. jiter stops at 200; jsonschema-rs overflows the stack of
     the process beyond some 10,000, so nothing deeper may ever reach it."""

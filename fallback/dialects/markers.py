@@ -186,8 +186,23 @@ def table() -> dict[str, Marker]:
 
 @cache
 def pattern() -> re.Pattern[str]:
-    """Matches any literal of the table, the longest first."""
-    return re.compile("|".join(re.escape(t) for t in sorted(table(), key=len, reverse=True)))
+    """Matches any literal of the table, the longest that fits."""
+    return re.compile(_tree(table()))
+
+
+def _tree(words: Iterable[str]) -> str:
+    """An expression for the words that decides letter by letter, not word by word."""
+    tails: dict[str, list[str]] = {}
+    for word in words:
+        if word:
+            tails.setdefault(word[0], []).append(word[1:])
+    branches = [re.escape(letter) + _tree(rest) for letter, rest in tails.items()]
+    if not branches:
+        return ""
+    whole = "|".join(branches)
+    if "" in words:
+        return f"(?:{whole})?"
+    return whole if len(branches) == 1 else f"(?:{whole})"
 
 
 @cache

@@ -28,6 +28,8 @@ _HEADER_BEFORE = re.compile(
 # An object that begins with one of the keys under which a name stands.
 _NAME_FIRST = re.compile(rf"""\{{\s*["'](?:{"|".join(NAME_KEYS)}|type)["']\s*:""")
 _NAME_FIRST_BEGIN = re.compile(r"""\{\s*(?:["'][a-z_]{0,16}["']?\s*)?""")
+_FAR = 2000  # characters of a line that are searched at once for an object in it
+_NEAR = 100  # what may be the beginning of one at the end of them
 _NAME_FIRST_AT_END = re.compile(_NAME_FIRST_BEGIN.pattern + r"\Z")
 
 
@@ -81,11 +83,18 @@ class Bare:
             if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
                 text, start = self.source.buf[hit : body.end], self.source.base + hit
                 self.cursor.sink.suppressed("inside_a_sentence", text, start)
+            self.scanner.reader.frames.rejected(body)
             self.cursor.text(body.end)
 
     def _pass_over_brace(self, hit: int) -> None:
         buf = self.source.buf
         line = buf.find("\n", hit)
+        far = hit + _FAR
+        if len(buf) > far and not hit < line <= far:
+            # The rest of a long line is not searched again for every brace in it.
+            near = _NAME_FIRST.search(buf, hit + 1, far)
+            self.cursor.pass_over(hit, "{", near.start() if near else buf.find("{", far - _NEAR))
+            return
         another = _NAME_FIRST.search(buf, hit + 1, line if line >= 0 else len(buf))
         if another is None and line < 0 and not self.source.final:
             another = _NAME_FIRST_AT_END.search(buf, hit + 1)
@@ -120,6 +129,7 @@ class Bare:
         if body.data:
             yield from self._data(start)
         elif not body.items:
+            self.scanner.reader.frames.spent += 2
             self.cursor.pass_over(hit, self.source.buf[hit])
         else:
             end = yield from self.scanner.envelopes.behind_body(body.end)
@@ -148,6 +158,7 @@ class Bare:
             return
         if any(self.catalogue.resolve(call.name) is not None for call in body.calls):
             self.cursor.sink.suppressed(reason, buf[start:body_end], self.source.base + start)
+        self.scanner.reader.frames.rejected(body)
         self.cursor.text(body_end)
 
     def _worth_it(self, body: Body, *, whole: bool) -> bool:
@@ -173,6 +184,7 @@ class Bare:
 
     def _data(self, start: int) -> Steps:
         """An object or list that is an answer: pass it on as it arrives, to its own end."""
+        self.scanner.reader.frames.spent += 1
         framer = Framer(self.scanner.reader.limits.max_depth)
         at = start
         while not framer.feed(self.source.buf, at):

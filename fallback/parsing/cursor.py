@@ -84,6 +84,11 @@ class Cursor:
                 best, which = at, char
         return (best, which) if which else (-1, "")
 
+    def next_other_trigger(self, hit: int) -> int:
+        """The next trigger behind ``hit`` that is neither ``<`` nor ``[``, or the end."""
+        others = (at for char, at in self._found.items() if char not in "<[" and at > hit)
+        return min(others, default=self._size)
+
     def _label(self, look: int) -> int:
         """The next label of a ReAct line, where its word begins."""
         buf, colon = self.source.buf, look
@@ -99,10 +104,16 @@ class Cursor:
         """Let go of what is accounted for, where no index is held; returns how much that is."""
         gone = self.pos
         if gone:
+            if self._size == len(self.source.buf):
+                # To look for all of them once more would cost the rest of the text each time.
+                found = {c: at - gone if at >= 0 else -1 for c, at in self._found.items()}
+                self._found = {c: at for c, at in found.items() if at >= -1}
+                self._size -= gone
+            else:
+                self._found.clear()
             self.source.drop(gone)
             self.look = max(0, self.look - gone)
             self.pos = 0
-        self._found.clear()
         return gone
 
     def text(self, end: int) -> None:

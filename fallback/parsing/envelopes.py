@@ -85,6 +85,7 @@ class Envelopes:
         if any(self.scanner.catalogue.resolve(call.name) is not None for call in body.calls):
             text = buf[hit:end]
             self.cursor.sink.suppressed("inside_a_sentence", text, self.source.base + hit)
+        self.scanner.reader.frames.rejected(body)
         self.cursor.text(end)
         return True
 
@@ -211,6 +212,7 @@ class Envelopes:
         however complete it looks (rule 6).
         """
         self.cursor.text(hit)
+        self.scanner.reader.frames.credit()
         if not closed and self.source.cut_short and not self.source.buf[end:].strip("` \t\r\n"):
             name = body.calls[-1].name if body.calls else ""
             body.items = [Item(hit, end, fault=truncated(name))]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
 from fallback.parsing.bodies import Body, Fault, Item
+from fallback.parsing.frames import CANDIDATE
 from fallback.parsing.source import AnyOf, Until, Waiter
 
 if TYPE_CHECKING:
@@ -27,8 +28,13 @@ _NOT_TICKS = {"`": Until("[^`]"), "~": Until("[^~]")}
 _INDENT = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _CODE_SPAN = 4000  # characters an inline code span may have; beyond, its back-tick is literal
 _QUOTED = re.compile(r">[ \t]?")
+_LONGEST_TOLD = 16  # back-ticks at the end of the text behind which nothing is looked up
+_CODE = r"[^`\n{(<\[]{1,200}+"  # code of one line with nothing in it to look at
 _SIMPLE_SPANS = re.compile(
-    r"(?:`[^`\n{(<\[]{1,200}`(?!`)[^`\n{(<\[~:✿]*)+(?<!`)(?=[\n{(<\[~:✿]|`[^`])"
+    rf"(?:(?:`{_CODE}(?:`{{2,9}}+{_CODE}){{0,9}}+`(?!`)"
+    rf"|``{_CODE}(?:(?:`(?!`)|`{{3,9}}+){_CODE}){{0,9}}+``(?!`)"
+    rf"|```{_CODE}(?:(?:`{{1,2}}+(?!`)|`{{4,9}}+){_CODE}){{0,9}}+```(?!`))"
+    r"[^`\n{(<\[~:✿]*+)++"
 )
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 
@@ -56,7 +62,13 @@ class Fences:
         if run >= 3 and _INDENT.fullmatch(before):
             yield from self._fence(hit, run, char)
             return
+        simple = _SIMPLE_SPANS.match(self.source.buf, hit, self._whole_runs(hit))
+        if simple:
+            # Several spans on one line, with nothing in them or between them to look at.
+            self.scanner.cursor.look = simple.end()
+            return
         if char == "~":
+            self.scanner.cursor.pass_over(hit, char)
             self.scanner.cursor.look = hit + run
             return
         if run >= 3:
@@ -75,6 +87,15 @@ class Fences:
             if end < len(source.buf) or source.final:
                 return end - at
             yield _NOT_TICKS[char]
+
+    def _whole_runs(self, hit: int) -> int:
+        """Up to where no run of back-ticks can grow any more; ``hit`` if that is not soon told."""
+        buf = self.source.buf
+        if self.source.final or not buf.endswith("`"):
+            return len(buf)
+        last = buf[-_LONGEST_TOLD:]
+        tail = last.rstrip("`")
+        return len(buf) - len(last) + len(tail) if tail else hit
 
     def info(self, at: int) -> Generator[Waiter | None, None, tuple[str, int]]:
         """The info word of a fence in lower case, and the index behind it and its blanks."""
@@ -211,6 +232,7 @@ class Fences:
     def _quoted_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
         """Everything up to the closing line is text, and is passed on as it arrives."""
         scanner, source = self.scanner, self.source
+        scanner.reader.frames.spent += CANDIDATE // 2
         pieces: list[str] = []
         start = source.base + at
         scanner.cursor.text(min(at, len(source.buf)))
@@ -282,11 +304,6 @@ class Fences:
     def _code_span(self, hit: int, run: int) -> Steps:
         """Inline code is text. A single back-tick ends on its line or is none, but for a marker."""
         scanner, source = self.scanner, self.source
-        simple = _SIMPLE_SPANS.match(source.buf, hit) if run == 1 else None
-        if simple and simple.end() < len(source.buf):
-            # Several spans on one line, with nothing in them or between them to look at.
-            scanner.cursor.look = simple.end()
-            return
         inside = hit + run
         while inside == len(source.buf) and not source.final:
             yield None
@@ -296,8 +313,8 @@ class Fences:
         search = inside
         while True:
             close = _exact(run).search(source.buf, search, limit)
-            line = boundary.search(source.buf, search, limit)
-            if close and (line is None or close.start() < line.start()):
+            line = boundary.search(source.buf, search, close.start() if close else limit)
+            if close and line is None:
                 if close.end() < len(source.buf) or source.final:
                     text = source.buf[inside : close.start()]
                     scanner.cursor.sink.quoted("inline_code", text, source.base + inside)

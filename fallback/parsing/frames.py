@@ -10,11 +10,12 @@ from fallback.catalogue import Catalogue
 from fallback.dialects import markers
 from fallback.limits import Limits
 from fallback.messages import Span
-from fallback.parsing.bodies import Fault, truncated
+from fallback.parsing.bodies import Body, Fault, truncated
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_value
 from fallback.parsing.live.calls import Live
 from fallback.parsing.live.opening import heard
+from fallback.parsing.mend import mend
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import NAME_KEYS
@@ -26,6 +27,8 @@ _STATED_NAME = re.compile(
     rf"""["'](?:{"|".join(NAME_KEYS)})["']\s*:\s*["']([^"'\n]{{1,128}})["']"""
 )
 _STATED_WITHIN = 2048  # characters of an undecodable object in which its name is looked for
+CANDIDATE = 8  # what one candidate costs
+_CHARACTERS = 64  # characters of a candidate that cost one more
 _SNIPPET = 20  # characters shown on either side of a fault
 
 
@@ -34,6 +37,29 @@ class Frames:
 
     def __init__(self, source: Source, catalogue: Catalogue, limits: Limits, live: Live) -> None:
         self.source, self.catalogue, self.limits, self.live = source, catalogue, limits, live
+        self.spent = 0  # work on what came to nothing, see ``Limits.max_false_starts``
+        self._mark = 0
+
+    # -- the account of the work, so that hostile text cannot make it grow faster than itself
+
+    def begin(self) -> None:
+        """What is spent from now on is on one candidate."""
+        self._mark = self.spent
+
+    def credit(self) -> None:
+        """The candidate was a call: calls have a limit of their own."""
+        self.spent = self._mark
+
+    def rejected(self, body: Body) -> None:
+        """What was read was no call where it stands."""
+        self.spent += CANDIDATE * max(1, len(body.items))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether so much came to nothing that the rest is not worth a look."""
+        return self.spent > self.limits.max_false_starts
+
+    # -- frames
 
     def follow(
         self,
@@ -50,6 +76,7 @@ class Frames:
         it has already given it what is here. ``listen`` is asked, if there is anything to wait for,
         who wants to hear the text from ``at`` on.
         """
+        self.spent += CANDIDATE
         settled = framer.end is not None or bool(framer.fault)
         settled = settled or (not fed and framer.feed(self.source.buf, at))
         awaited: Waiter = waiter or framer
@@ -68,6 +95,8 @@ class Frames:
     def end(self, at: int, framer: Framer, *, name: str = "") -> tuple[int, Fault | None]:
         """Index behind the frame, or where to go on and what is wrong with it."""
         buf = self.source.buf
+        settled = framer.end or framer.fault_at
+        self.looked_at(settled or len(buf) - at)
         if framer.end is not None:
             return at + framer.end, None
         if framer.fault == "too_deep":
@@ -104,6 +133,10 @@ class Frames:
                 return match.start()
         return None
 
+    def looked_at(self, characters: int) -> None:
+        """So many characters were looked at for a candidate, on top of what any one costs."""
+        self.spent += characters // _CHARACTERS
+
     def decode(self, start: int, end: int) -> tuple[Any, tuple[str, ...]]:
         """Strict, then with raw control characters, then with every other repair.
 
@@ -121,6 +154,9 @@ class Frames:
                 continue
             if stop == end:
                 return value, ("control_characters",) if control else ()
+        mended = mend(buf, start, end)
+        if mended is not None and not mended[2]:
+            return mended[:2]
         return read_value(buf, start, end)
 
     def stated_name(self, start: int, end: int) -> str:

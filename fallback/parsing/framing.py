@@ -14,6 +14,8 @@ import re
 # nothing. A ``<`` or a back-tick stands in no value outside a string: there the value is broken off
 # by markup.
 _OUTSIDE = re.compile(r"""["'“(){}\[\]/#<`]""")
+# What needs no look at all: anything else, and strings that are closed and have no escape in them.
+_PASSED = re.compile(r"""(?:[^"'“(){}\[\]/#<`]++|"[^"\\]++"|'[^'\\]++')++""")
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 # What ends or continues a string, by its delimiter.
 _INSIDE = {
@@ -84,7 +86,8 @@ class Framer:
 
     def _structure(self, text: str, pos: int) -> int:
         """Go to the next thing that matters outside strings, and past it."""
-        match = _OUTSIDE.search(text, pos)
+        passed = _PASSED.match(text, pos)
+        match = _OUTSIDE.search(text, passed.end() if passed else pos)
         if match is None:
             return len(text)
         char, at = match.group(), match.start()

@@ -16,7 +16,7 @@ from typing import Any
 from fallback.catalogue import Catalogue
 from fallback.limits import Limits
 from fallback.parsing.bodies import Body, Fault, Item
-from fallback.parsing.frames import Frames
+from fallback.parsing.frames import CANDIDATE, Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.lenient import MalformedError, read_arguments, read_value
 from fallback.parsing.live.calls import Live
@@ -134,6 +134,8 @@ class BodyReader:
         char = self.source.buf[inner : inner + 1]
         if char in ("{", "[", '"', "'", "("):
             return True
+        while self.source.buf[inner:] == "`" and not self.source.final:
+            yield None  # a name in back-ticks begins with one
         if not NAME.match(self.source.buf, inner):
             return False
         name = yield from self.names.whole_name(inner)
@@ -167,12 +169,19 @@ class BodyReader:
     def _object(
         self, at: int, body: Body, *, enveloped: bool
     ) -> Generator[Waiter | None, None, Item | None]:
-        source = self.source
+        source, before = self.source, self.frames.spent
         try:
             value, end = decode_at(source.buf, at)
         except ValueError:
-            return (yield from self._framed_object(at, body, enveloped=enveloped))
-        return self._decoded(value, at, end, (), body, enveloped=enveloped)
+            item = yield from self._framed_object(at, body, enveloped=enveloped)
+        else:
+            # The same as if it had been framed, which it is where it comes in pieces.
+            self.frames.spent += CANDIDATE
+            self.frames.looked_at(end - at)
+            item = self._decoded(value, at, end, (), body, enveloped=enveloped)
+        if body.data:
+            self.frames.spent = before
+        return item
 
     def _framed_object(
         self, at: int, body: Body, *, enveloped: bool

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from fallback.dialects.markers import Marker
 from fallback.parsing.bodies import Body, Fault, Item
+from fallback.parsing.frames import CANDIDATE
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import AnyOf, Waiter
 
@@ -57,6 +58,7 @@ class Labels:
     def _action(self, hit: int, before: str) -> Steps:
         """``Action`` at the start of a line."""
         scanner, source = self.scanner, self.source
+        scanner.reader.frames.spent += CANDIDATE // 2
         while not source.final and _LABEL_BEGIN.fullmatch(source.buf, hit):
             yield None
         label = _LABEL.match(source.buf, hit)

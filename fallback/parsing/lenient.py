@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from typing import Any
 
 from fallback.parsing.strict import DuplicateKeyError, decode_at
@@ -286,7 +287,7 @@ class _Writer:
             )
         self.key = token.text.replace("\\_", "_")
         self._repair("unquoted_keys")
-        self.out.append(json.dumps(self.key, ensure_ascii=False))
+        self.out.append(encode_basestring(self.key))
         self.at += 1
 
     def _array(self, opener: str) -> None:
@@ -345,7 +346,7 @@ class _Writer:
         if self.out is keywords:
             if token.kind == "name":
                 self.key = token.text.replace("\\_", "_")
-                keywords.append(json.dumps(self.key, ensure_ascii=False))
+                keywords.append(encode_basestring(self.key))
                 self.at += 1
             else:
                 self._key()
@@ -381,7 +382,7 @@ class _Writer:
         # What could be a variable is a word only if the schema lists it; validation asks.
         variable = _VARIABLE.fullmatch(words)
         self._repair(f"unquoted_name {self.key}" if variable else "unquoted_text")
-        self.out.append(json.dumps(words, ensure_ascii=False))
+        self.out.append(encode_basestring(words))
         self.at = last
         return True
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator, Mapping
 from functools import partial
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fallback.dialects import markers
 from fallback.dialects.tags import (
@@ -19,7 +19,7 @@ from fallback.dialects.tags import (
     tag_per_parameter,
 )
 from fallback.parsing.bodies import Fault, Item, truncated
-from fallback.parsing.frames import Frames
+from fallback.parsing.frames import CANDIDATE, Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.gemma import GemmaFramer, read_gemma
 from fallback.parsing.lenient import MalformedError, read_arguments
@@ -28,6 +28,9 @@ from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import AnyOf, Waiter
 from fallback.parsing.strict import DuplicateKeyError
 from fallback.parsing.tagged import TagReader
+
+if TYPE_CHECKING:
+    from fallback.parsing.live.arguments import Arguments
 
 # A name as models write it: Markdown escapes and path separators included, quotes around it
 # allowed.
@@ -228,8 +231,8 @@ class NamedReader:
             item.end = closer.end() if closer else item.end
             return item if closer else None
         live = self.live.begin(tool.name, tag.end(), late=True)
-        arguments, end, fault = yield from self.tags.pairs(
-            tool.name, tag.end(), spelling, live=live
+        arguments, end, fault = yield from self._read_pairs(
+            at, tool.name, tag.end(), spelling, live
         )
         if fault != "truncated" and not arguments and properties:
             arguments, end = yield from self._yaml(inner, tool.name, properties)
@@ -250,6 +253,7 @@ class NamedReader:
         closer = f"</{name}>"
         while (end := self.source.buf.find(closer, at)) < 0 and not self.source.final:
             yield AnyOf(">")
+        self.frames.looked_at((end if end >= 0 else len(self.source.buf)) - at)
         if end < 0:
             return {}, at
         arguments: dict[str, Any] = {}
@@ -309,11 +313,19 @@ class NamedReader:
             return Item(at, opener, [RawCall(name, None, dialect="glm", span=span)])
         return None
 
+    def _read_pairs(
+        self, at: int, name: str, behind: int, spelling: TagSpelling, live: Arguments | None
+    ) -> Generator[Waiter | None, None, tuple[dict[str, Any], int, str]]:
+        self.frames.spent += CANDIDATE
+        read = yield from self.tags.pairs(name, behind, spelling, live=live)
+        self.frames.looked_at(read[1] - at)
+        return read
+
     def _pairs(
         self, at: int, name: str, behind: int, spelling: TagSpelling
     ) -> Generator[Waiter | None, None, Item]:
         live = self.live.begin(name, at)
-        arguments, end, fault = yield from self.tags.pairs(name, behind, spelling, live=live)
+        arguments, end, fault = yield from self._read_pairs(at, name, behind, spelling, live)
         if fault == "truncated":
             return Item(at, end, fault=truncated(name))
         if fault:

@@ -81,6 +81,7 @@ class Parser:
         self._index = 0
         self._size = 0
         self._batch_told = False
+        self._quotations = 0
         self._reading: Reading | None = None
         self._source = Source()
         self._silent = False  # set by ``parse``, which only wants the reading
@@ -265,7 +266,9 @@ class Parser:
         if self._quoting or not any(sign in text for sign in "{(<["):
             return
         end = start + len(text) if end is None else end
-        if self._calls_quoted_in(text):
+        self._quotations += 1
+        looked_into = self._quotations <= self._limits.max_quotations
+        if looked_into and self._calls_quoted_in(text):
             self.suppressed(reason, text, start, end)
         else:
             self._evidence.mark("masked", start, end, reason)

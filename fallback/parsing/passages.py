@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from fallback.parsing.scanner import Scanner, Steps
 
 
+_KEPT = 200  # characters of an unread rest that are shown where it is reported
+
+
 class Passages:
     """The scanner's way through them."""
 
@@ -55,6 +58,21 @@ class Passages:
         while not self.source.final:
             yield END_ARRIVES
         self.cursor.segment("dropped", hit, len(self.source.buf), note)
+
+    def unread(self, place: int) -> Steps:
+        """So much came to nothing that from ``place`` on, in the reply, everything is text."""
+        self.cursor.text(place - self.source.base)
+        start = self.source.base + self.cursor.pos
+        kept = ""
+        while True:
+            kept += self.source.buf[self.cursor.pos : self.cursor.pos + _KEPT - len(kept)]
+            self.cursor.text(len(self.source.buf))
+            if self.source.final:
+                break
+            self.cursor.forget()
+            yield None
+        if kept.strip():
+            self.cursor.sink.suppressed("too_many_false_starts", kept, start)
 
     def _thinking(self, end: int) -> None:
         if end > self.cursor.pos:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from functools import cached_property
+from functools import cache, cached_property
 
 from fallback.catalogue import Catalogue
 from fallback.dialects import markers
@@ -27,6 +27,7 @@ from fallback.parsing.channels import Channels
 from fallback.parsing.cursor import Cursor, Sink
 from fallback.parsing.envelopes import Envelopes
 from fallback.parsing.fences import Fences
+from fallback.parsing.frames import CANDIDATE
 from fallback.parsing.holding import Holding
 from fallback.parsing.items import BodyReader
 from fallback.parsing.labelled import Labels
@@ -45,9 +46,21 @@ _HEADER = re.compile(
 )
 _HEADER_BEGIN = re.compile(r"\s*[a-z]*\s*(?:<[|a-z_]*>?)?\s*")
 # A tag that may be one of a call: by its word, by being a lone name, or not whole yet.
-_TAG = re.compile(r"<[\w ｜|:.\-]{0,48}(?:\Z|(?<=function)|(?<=invoke)|(?<=[\w.\-])>)")
+_LONE = r"|(?<=[\w.\-])>)"
+_TAG = re.compile(r"<[\w ｜|:.\-]{0,48}(?:\Z|(?<=function)|(?<=invoke)" + _LONE)
 _WINDOW = 8192  # characters behind which what is done with is let go of, even of a whole reply
-_BRACKETS = re.compile(r"\[+")
+_SIGN = re.compile(r"[<\[]")
+_LONGEST_TAG = 64  # characters behind a ``<`` that decide whether it begins anything
+
+
+@cache
+def _dull() -> re.Pattern[str]:
+    """The rest of a line as far as no ``<`` and no ``[`` in it begins anything.
+
+    A tag that is only named after a tool counts at the start of a line, so in here it does not.
+    """
+    marker, tag = markers.pattern().pattern, _TAG.pattern.removesuffix(_LONE) + ")"
+    return re.compile(rf"(?:(?!{marker}|{tag})[<\[][^<\[\n]*+)++")
 
 
 class Scanner:
@@ -106,7 +119,13 @@ class Scanner:
                 self.cursor.forget()
             hit, char = self.cursor.next_trigger()
             if hit >= 0:
+                frames = self.reader.frames
+                frames.begin()
+                place = source.base + hit
                 yield from self._at_trigger(hit, char)
+                if frames.exhausted and not self.cursor.enough:
+                    yield from self.passages.unread(place)
+                    return
                 continue
             if source.final:
                 self.cursor.text(len(source.buf))
@@ -147,21 +166,35 @@ class Scanner:
             yield None
             return  # the trigger is found again in the longer buffer
         if match is None:
-            if char == "<" and _TAG.match(buf, hit) and (yield from self.envelopes.tagged(hit)):
+            if (
+                char == "<"
+                and (tag := _TAG.match(buf, hit))
+                and (tag.group()[-1] != ">" or tag.group()[1:-1] in self.catalogue)
+                and (yield from self.envelopes.tagged(hit))
+            ):
                 return
             if char == "[" and not before.strip():
                 yield from self.bare.read(hit, hit)
-            elif char == "[":
-                # Only the last bracket of a run can begin anything.
-                run = _BRACKETS.match(buf, hit)
-                self.cursor.look = max(hit + 1, run.end() - 1 if run else 0)
             else:
-                self.cursor.look = hit + 1
+                self.cursor.look = self._behind_dull(hit)
             return
         marker = markers.table()[match.group()]
         yield from self._marked(start, match.end(), marker, before)
 
+    def _behind_dull(self, hit: int) -> int:
+        """Where to look on behind a sign that begins nothing: behind all that do not either."""
+        source = self.source
+        # No marker and no tag has another sign in it, so none reaches beyond the next.
+        run = _dull().match(source.buf, hit, self.cursor.next_other_trigger(hit))
+        end = max(run.end() if run else 0, hit + 1)
+        if source.final or len(source.buf) - end > _LONGEST_TAG:
+            return end
+        # The last ones are not whole yet.
+        again = _SIGN.search(source.buf, max(hit + 1, len(source.buf) - _LONGEST_TAG), end)
+        return again.start() if again else end
+
     def _marked(self, hit: int, behind: int, marker: Marker, before: str) -> Steps:
+        self.reader.frames.spent += CANDIDATE // 2 if marker.role == "call" else 1
         if marker.role == "call":
             yield from self.envelopes.envelope(
                 hit, behind, marker, at_line_start=not before.strip()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from json.encoder import encode_basestring
 
 # Escapes that JSON and Python read alike, and no raw control character: the string can stay as it
 # is.
@@ -42,7 +42,7 @@ def json_string(text: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
     if text == '""' or (text[0] == '"' and text[:2] != '""' and _PLAIN.fullmatch(text)):
         return text, ()
     if text[0] == "“":
-        return json.dumps(text[1:-1], ensure_ascii=False), ("smart_quotes",)
+        return encode_basestring(text[1:-1]), ("smart_quotes",)
     prefix = text[: min(at for at in (text.find('"'), text.find("'")) if at >= 0)].lower()
     quoted = text[len(prefix) :]
     size = 3 if len(quoted) >= 6 and quoted[:3] in ('"""', "'''") else 1
@@ -83,7 +83,7 @@ def _unescape(body: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
 
 
 def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return encode_basestring(text)[1:-1]
 
 
 def _escaped(escape: str, table: dict[str, str], *, python: bool) -> str | None:

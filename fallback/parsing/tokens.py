@@ -16,6 +16,7 @@ _TOKEN = re.compile(
         | “[^”]*” ))
   | (?P<num>[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
   | (?P<name>[^\W\d]\w*(?:[.\-]\w+|\\_\w*)*)
+  | (?P<unclosed>/\*(?!.*?\*/))
   | (?P<comment>/\*.*?\*/|//[^\n]*|\#[^\n]*)
   | (?P<splat>\*\*)
   | (?P<punct>[{}\[\](),:=])
@@ -48,6 +49,9 @@ def tokens_of(text: str, start: int, end: int) -> tuple[list[Token], bool]:
             comments = True
             continue
         piece = match.group()
+        if kind == "unclosed":  # the rest is a comment, and what it hides is not known
+            tokens.append(Token("other", piece, match.start()))
+            break
         if kind == "other" and piece in "\"'“":
             tokens.append(Token("open", piece, match.start()))
             break

@@ -77,6 +77,13 @@ class CompiledSchema:
         """Whether the value is valid; what cannot be checked is not."""
         return self.checkable(value) and _is_valid(self.validator, value)
 
+    def accepts_decoded(self, value: Any) -> bool:
+        """The same for what a JSON decoder has made of plain ASCII within the limit of depth: that
+        has no flaw, so none is looked for."""
+        if not self._affordable(self.document.root, value, self.limits.max_schema_cost):
+            return False
+        return _is_valid(self.validator, value)
+
     def part_accepts(self, node: Node, value: Any) -> bool:
         """Whether the value is valid against one schema inside this one."""
         if not self._affordable(node, value, self.limits.max_schema_cost):

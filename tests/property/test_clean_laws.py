@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from property.test_mend_laws import slips
 from property.test_parser_laws import CATALOGUE, FINISH, TEXTS
 
 from fallback import Parser, Reading, parse
@@ -25,6 +26,20 @@ def test_any_text_is_read_the_same(text: str, finish: FinishReason) -> None:
     assert parse(text, CATALOGUE, finish) == scanned(text, finish)
 
 
+FRAMES = st.sampled_from(
+    [
+        "{}",
+        "```tool_call\n{}\n```",
+        "```tool_call\n{}```",
+        "<tool_call>{}</tool_call>",
+        "<tool_call>\n{}\n</tool_call>",
+        "<tool_call>\n{}\n</tool_call>\n",
+        "<tool_call>{}}] }</tool_call>",
+        "```tool_call\n{} }\n\n```",
+        " {}",
+        "{}}",
+    ]
+)
 CALLS = st.fixed_dictionaries(
     {
         "name": st.sampled_from(["get_weather", "Get-Weather", "now", "nope", ""]),
@@ -40,20 +55,17 @@ CALLS = st.fixed_dictionaries(
 
 @given(
     call=CALLS,
-    frame=st.sampled_from(
-        [
-            "{}",
-            "```tool_call\n{}\n```",
-            "```tool_call\n{}```",
-            "<tool_call>{}</tool_call>",
-            "<tool_call>\n{}\n</tool_call>",
-            "<tool_call>\n{}\n</tool_call>\n",
-            " {}",
-            "{}}",
-        ]
-    ),
+    frame=FRAMES,
     finish=FINISH,
 )
 def test_any_call_is_read_the_same(call: dict[str, Any], frame: str, finish: FinishReason) -> None:
     text = frame.replace("{}", json.dumps(call, ensure_ascii=False))
+    assert parse(text, CATALOGUE, finish) == scanned(text, finish)
+
+
+@given(call=CALLS, frame=FRAMES, data=st.data(), finish=FINISH)
+def test_any_call_with_slips_is_read_the_same(
+    call: dict[str, Any], frame: str, data: st.DataObject, finish: FinishReason
+) -> None:
+    text = frame.replace("{}", slips(json.dumps(call, ensure_ascii=False), data), 1)
     assert parse(text, CATALOGUE, finish) == scanned(text, finish)

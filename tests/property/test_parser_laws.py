@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fallback import Catalogue, Parser, Reading, parse
+from fallback.limits import Limits
 from fallback.messages import SHOWN, FinishReason
 from fallback.parsing.events import (
     BatchComplete,
@@ -99,6 +100,21 @@ def test_any_split_gives_the_same_reading(
     whole, _ = run([text], finish)
     assert run(list(text), finish)[0] == whole
     assert run(cut(text, places), finish)[0] == whole
+
+
+@given(text=TEXTS, patience=st.integers(0, 60), places=st.lists(st.integers(0, 400), max_size=8))
+def test_any_split_is_given_up_at_the_same_place(
+    text: str, patience: int, places: list[int]
+) -> None:
+    limits = Limits(max_false_starts=patience, max_quotations=patience % 4)
+    readings = []
+    for chunks in ([text], list(text), cut(text, places)):
+        parser = Parser(CATALOGUE, limits=limits)
+        for chunk in chunks:
+            parser.feed(chunk)
+        parser.close()
+        readings.append(parser.reading)
+    assert readings[1:] == readings[:1] * 2
 
 
 @given(text=TEXTS, finish=FINISH)

@@ -57,6 +57,11 @@ def read(*chunks: str) -> Reading:
         # The first key of an object in a sentence stood on the next line.
         ':{{\n"name":"get_weather""arguments":{',
         'x {"a": {\n"name": "now", "arguments": {}}',
+        # A name in back-ticks was not one until its first letter had come.
+        "[`now(",
+        # A marker that reaches beyond a piece was passed over with what came before it.
+        "x [a </think>y",
+        "x <a </think>",
         # A label in a block quote was seen only where it came with its colon.
         "> Action: now\n> Action Input: {}\n\nThat is all.",
         "> x Action: now\n> now()\n\nThat is all.",
@@ -109,3 +114,38 @@ def test_openers_in_a_row_cost_what_they_are_long(head: str) -> None:
     parse("", CATALOGUE)  # what is made once is no part of it
     few, many = (effort(lambda n=n: read(head + "<tool_call>" * n)) for n in (200, 800))
     assert many < 5 * few
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "it's{\"name\":",
+        "{\"name\": \"get_weather\", it's}",
+        '~{"name": "now", "arguments": {',
+        '```json\n{"name":\n',
+        "`now(",
+        "\n```\n(",
+        "</s>",
+        "Action: now\n",
+    ],
+)  # fmt: skip
+def test_what_comes_to_nothing_is_given_up_after_a_while(unit: str) -> None:
+    few, many = (read("> " + unit * n + "\nx " + unit * n) for n in (400, 4000))
+    assert few.calls == many.calls == ()
+    parse("", CATALOGUE)
+    cost = [effort(lambda n=n: read("x " + unit * n)) for n in (4000, 16000)]
+    assert cost[1] < 4.6 * cost[0]
+
+
+def test_behind_too_many_false_starts_everything_is_text() -> None:
+    text = "`now(` " + 'x {"name": "now", "arguments": {}} y\n' * 400 + f"\n{CALL}"
+    whole, pieces = read(text), read(*text)
+    assert whole == pieces
+    assert (whole.calls, whole.text) == ((), text)
+    assert whole.suppressed[-1].reason == "too_many_false_starts"
+    assert read(f"a `b`, a [c](d)\n\n{text[:700]}\n\n{CALL}").calls != ()
+
+
+def test_a_comment_without_an_end_hides_nothing() -> None:
+    reading = read('<tool_call>{"name": "now", "arguments": {} /* no end, "x": 1}</tool_call>')
+    assert (reading.calls, len(reading.problems)) == ((), 1)
