@@ -82,7 +82,8 @@ def _call(text: str, catalogue: Catalogue, opener: re.Match[str]) -> Reading | N
         span=Span(start, end),
         repairs=repairs,
     )
-    return Reading(calls=(call,), segments=(Segment("call", 0, len(text)),))
+    segment = Segment("call", 0, len(text), ", ".join(repairs))
+    return Reading(calls=(call,), segments=(segment,))
 
 
 def _mended(
