@@ -11,8 +11,9 @@ the generation.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -51,6 +52,7 @@ __all__ = ["Endpoint", "OllamaBackend"]
 
 T = TypeVar("T")
 Flow = Generator[Exchange, Answer, T]
+_END_SECONDS = 0.2
 Endpoint = Literal["auto", "generate", "chat"]
 
 
@@ -281,13 +283,15 @@ class OllamaBackend:
         with mapped(self.where):
             async with self._aopen(plan.exchange) as response:
                 if response.status_code == 200:
-                    async for data in response.aiter_bytes():
+                    pieces = response.aiter_bytes()
+                    async for data in pieces:
                         for chunk in reader.feed(data):
                             yield chunk
                         if reader.done:
-                            return
+                            break
                     for chunk in reader.close():
                         yield chunk
+                    await _read_out(pieces, self.where)
                 else:
                     refused = Answer(response.status_code, await self._awhole(response))
         if refused is not None:
@@ -319,6 +323,19 @@ class OllamaBackend:
                 request = flow.send(await self._afetch(request))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return] # the flow's own result
+
+
+async def _read_out(pieces: AsyncIterator[bytes], where: str) -> None:
+    """Wait for the end of a body that is over: its connection can then be used again.
+
+    Only who takes the last chunk and asks for another comes here; most leave before. Whatever
+    happens now, the reply is whole.
+    """
+    import anyio
+
+    with contextlib.suppress(BackendError), mapped(where), anyio.move_on_after(_END_SECONDS):
+        async for _ in pieces:
+            pass
 
 
 def _has_images(request: GenerationRequest) -> bool:

@@ -98,7 +98,8 @@ class Answerer:
                 async for chunk in chunks:
                     for event in course.take(reply.feed(chunk)):
                         yield event
-                    if reply.finished or course.enough:
+                    # After the last chunk the stream ends by itself, and keeps its connection.
+                    if course.enough or (reply.finished and not chunk.done):
                         break
         except BackendError as error:
             failure = error

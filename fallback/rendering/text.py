@@ -8,6 +8,7 @@ for and the form that is shown cannot differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -62,9 +63,16 @@ def system_text(
         parallel: whether one reply may hold several calls.
         instructions: what the application has to say, last because it is read last.
     """
+    text = _tools_text(catalogue, dialect, tool_choice, parallel)
+    return "\n\n".join(filter(None, (text, instructions.strip())))
+
+
+@lru_cache(maxsize=32)
+def _tools_text(catalogue: Catalogue, dialect: Dialect, tool_choice: str, parallel: bool) -> str:
+    """The part that is the same in every step and request: a catalogue never changes."""
     tools = tuple(offered(catalogue, tool_choice))
     if not tools:
-        return instructions.strip()
+        return ""
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
@@ -74,7 +82,7 @@ def system_text(
         only=tools[0].name if tool_choice not in ("auto", "required") else None,
         parallel=parallel,
     )
-    return "\n\n".join(filter(None, (text.strip(), instructions.strip())))
+    return text.strip()
 
 
 def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
