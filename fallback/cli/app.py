@@ -338,6 +338,10 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen for other machines without any key.")
     ] = False,
+    stream_arguments: Annotated[
+        bool,
+        typer.Option("--stream-arguments", help="Send arguments as they are written, unchecked."),
+    ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes; one by default.")
     ] = None,
@@ -362,6 +366,7 @@ def serve(
         "corrections": corrections,
         "api_keys_file": None if api_keys_file is None else api_keys_file.resolve(),
         "insecure": insecure or None,
+        "stream_arguments": stream_arguments or None,
         "workers": workers,
         "log_level": log_level,
         "traces": traces or None,

@@ -11,7 +11,9 @@ How a request travels, and where a new wire plugs in::
 * ``ask`` holds the request in our own words (:class:`~fallback.proxy.ask.Ask`), and
   :class:`~fallback.proxy.ask.Refused` for one that cannot be served.
 * ``events`` are what the core answers with: the parser's ``TextDelta``, ``ReasoningDelta`` and
-  ``CallReady`` (complete and validated), then exactly one ``Finished`` or ``Failed``.
+  ``CallReady`` (complete and validated), then exactly one ``Finished`` or ``Failed``. With
+  ``--stream-arguments`` a ``CallReady`` may have been told before, as ``CallBegun`` and
+  ``ArgumentsDelta`` events of its index; an encoder that wants whole calls leaves those out.
 * ``wires`` has one module per wire. A wire decodes, which never raises on any JSON but
   ``Refused``, and encodes, which is pure. ``history``, ``content`` and ``toolset`` are what
   decoders share: any client's conversation, content parts and tools become ours there.

@@ -74,6 +74,7 @@ class Answerer:
                 settings,
                 limits=self._limits,
                 id_prefix=f"call_{secrets.token_hex(4)}_",
+                live=ask.stream and self.settings.stream_arguments,
             )
             told(course.record)
             backend = await self._models.backend(settings.endpoint)

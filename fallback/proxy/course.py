@@ -33,16 +33,15 @@ from fallback.messages import Mode, Problem, Reading, ToolCall, Usage
 from fallback.parsing import events as parsed
 from fallback.proxy.ask import Ask
 from fallback.proxy.events import (
-    CallReady,
     Event,
     Failed,
     Finished,
     TextDelta,
 )
 from fallback.proxy.failures import failure_of, no_call
+from fallback.proxy.outlet import Outlet
 from fallback.proxy.render import Rendered, fits_format, rendered
 from fallback.proxy.settings import ModelSettings
-from fallback.proxy.stops import StopFilter
 from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.routing import Route
@@ -88,6 +87,7 @@ class Course:
         settings: the model's.
         limits: of one reply.
         id_prefix: beginning of the ids of its calls, unlike that of any other answer.
+        live: tell calls while they are written, before anybody knows whether they are valid.
     """
 
     def __init__(
@@ -99,9 +99,10 @@ class Course:
         *,
         limits: Limits,
         id_prefix: str,
+        live: bool = False,
     ) -> None:
         self._ask, self._info, self._settings, self._limits = ask, info, settings, limits
-        self._prefix = id_prefix
+        self._live = live
         self._dialect = PROMPTED[settings.dialect]
         self._tools = offered(ask.catalogue, ask.tool_choice)
         self._forced = ask.tool_choice not in ("auto", "none")
@@ -110,10 +111,7 @@ class Course:
         self._left = max(settings.corrections, 0)
         self._aside = ""
         self._only_format = False
-        self._stops = StopFilter(ask.stop)
-        self._out = 0  # calls that went out
-        self._said = False  # whether any text went out
-        self._space = ""  # blank end of the text: goes out with more text, not before a call
+        self._outlet = Outlet(ask, id_prefix)
         self._held: list[str] = []
         self.done = False
 
@@ -148,14 +146,13 @@ class Course:
         request = replace(
             told.request, options=options, num_ctx=num_ctx, think=think, keep_alive=ask.keep_alive
         )
-        prefix = f"{self._prefix}{self.record.rounds}_" if self.record.rounds else self._prefix
         self.record.rounds += 1
         self._held = []
+        self._outlet.next_reply()
         return Generate(
             request=request,
             catalogue=self._tools,
             tool_choice=ask.tool_choice if self.wants_tools else "none",
-            id_prefix=prefix,
             limits=self._limits,
         )
 
@@ -164,9 +161,10 @@ class Course:
     @property
     def enough(self) -> Literal["stop", "tool_call"] | None:
         """Why the model need not go on, although it would."""
-        if self._stops.hit is not None:
+        if self._outlet.stop is not None:
             return "stop"
-        return "tool_call" if self._out and not self._ask.parallel else None
+        one = self._outlet.calls and not self._ask.parallel
+        return "tool_call" if one or self._outlet.broken else None
 
     def take(self, events: Iterable[parsed.Event]) -> Iterator[Event]:
         """What of these events goes out."""
@@ -175,8 +173,21 @@ class Course:
                 yield from self._text(event.text)
             elif isinstance(event, parsed.ReasoningDelta):
                 yield event
-            elif isinstance(event, parsed.CallReady) and self.record.mode == "prompt":
-                yield from self._call(event.call)
+            elif self.record.mode == "prompt":
+                yield from self._call_event(event)
+
+    def _call_event(self, event: parsed.Event) -> Iterator[Event]:
+        if isinstance(event, parsed.CallReady):
+            yield from self._call(event.index, event.call)
+        elif not self._live:
+            return
+        elif isinstance(event, parsed.CallStarted):
+            yield from self._before_calls()
+            yield from self._outlet.begin(event.index, event.name)
+        elif isinstance(event, parsed.ArgumentsDelta):
+            yield from self._outlet.fragment(event.index, event.fragment)
+        elif isinstance(event, parsed.CallWithdrawn):
+            self._outlet.withdraw(event.index)
 
     @property
     def _holds(self) -> bool:
@@ -191,34 +202,27 @@ class Course:
         if self._holds:
             self._held.append(text)
         else:
-            yield from self._say(text)
+            yield from self._outlet.say(text)
 
-    def _say(self, text: str) -> Iterator[Event]:
-        if self._out:
-            return  # behind its calls a model only makes up their results
-        text = self._space + self._stops.feed(text)
-        visible = text.rstrip()
-        self._space = text[len(visible) :]
-        if visible:
-            self._said = True
-            yield TextDelta(visible)
-
-    def _call(self, call: ToolCall) -> Iterator[Event]:
-        over = (self._out and not self._ask.parallel) or self._stops.hit is not None
-        if over or echoes_example(call, self._last_words()):
+    def _call(self, number: int, call: ToolCall) -> Iterator[Event]:
+        if not self._outlet.begun and echoes_example(call, self._last_words()):
             return
-        if not self._out and not self._said:
+        yield from self._before_calls()
+        for event in self._outlet.call(number, call):
+            self.record.repairs += call.repairs
+            yield event
+
+    def _before_calls(self) -> Iterator[Event]:
+        """What was said in front of the first call, unless the client has heard other words."""
+        if not self._outlet.begun and not self._outlet.said:
             yield from self._release()
-        index, self._out = self._out, self._out + 1
-        self.record.repairs += call.repairs
-        yield CallReady(index, call)
 
     def _release(self) -> Iterator[Event]:
         """Say what was held back."""
         held, self._held = "".join(self._held), []
-        if self._said and held.strip():
+        if self._outlet.said and held.strip():
             held = f"\n\n{held}"
-        yield from self._say(held)
+        yield from self._outlet.say(held)
 
     def _last_words(self) -> str:
         return next((m.content for m in reversed(self._ask.messages) if m.role == "user"), "")
@@ -235,25 +239,29 @@ class Course:
         record.problems += tuple(problem.kind for problem in reading.problems)
         record.suppressed += len(reading.suppressed)
         if record.mode == "native":
-            for call in reading.calls:
-                yield from self._call(self._unique(call))
-        record.calls = self._out
-        if self._out:
+            for number, call in enumerate(reading.calls):
+                yield from self._call(number, call)
+        record.calls = self._outlet.calls
+        if self._outlet.broken:
+            yield from self._broken(reading)
+        elif self._outlet.calls:
             yield from self._finish("tool_calls")
         elif generation.error is not None:
             yield from self._failed(generation, generation.error)
-        elif self._stops.hit is not None:
+        elif self._outlet.stop is not None:
             yield from self._finish("stop")
         else:
             yield from self._judge(generation, reading)
 
-    def _unique(self, call: ToolCall) -> ToolCall:
-        """The call under an id of ours: servers give the same ids again and again."""
-        return replace(call, id=f"{self._prefix}{self.record.rounds}_{self._out}")
+    def _broken(self, reading: Reading) -> Iterator[Event]:
+        """The beginning of a call went out, and it is none: the client must not run it."""
+        self.done = True
+        told = Problem(kind="truncated", message="its arguments did not hold what they promised")
+        yield Failed(no_call(next(iter(reading.problems), told)))
 
     def _failed(self, generation: Generation, error: BackendError) -> Iterator[Event]:
         self.record.upstream_error = type(error).__name__
-        nothing_yet = not self._said and not generation.raw
+        nothing_yet = not self._outlet.said and not generation.raw
         if self.record.mode == "native" and self._may_switch and self.wants_tools and nothing_yet:
             lacking = isinstance(error, CapabilityError) and error.missing == "tools"
             broken = isinstance(error, BackendStatusError) and error.status == 500
@@ -282,7 +290,7 @@ class Course:
             yield from self._as_text(generation, reading)
         elif self._checks_format and not fits_format(text, self._ask.format):
             self._only_format = True
-        elif not text and not self._said and not cut and self.wants_tools:
+        elif not text and not self._outlet.said and not cut and self.wants_tools:
             yield from self._empty()
         else:
             yield from self._release()
@@ -321,25 +329,23 @@ class Course:
 
     def _as_text(self, generation: Generation, reading: Reading) -> Iterator[Event]:
         """Nothing vanishes: what could not be read as a call is told as the text that it was."""
-        if self._said and not self._holds:
+        if self._outlet.said and not self._holds:
             refused = "".join(
                 generation.raw[segment.start : segment.end]
                 for segment in reading.segments
                 if segment.kind in ("call", "rejected", "markup")
             )
-            yield from self._say(refused)
+            yield from self._outlet.say(refused)
         else:
             self._held = []
-            yield from self._say(generation.raw or generation.thinking)
+            yield from self._outlet.say(generation.raw or generation.thinking)
         cut = generation.finish_reason == "length"
         yield from self._finish("length" if cut else "stop")
 
     def _finish(self, reason: Literal["stop", "length", "tool_calls"]) -> Iterator[Event]:
         self.done = True
-        rest = self._space + ("" if self._stops.hit else self._stops.close())
-        if rest and not self._out:
-            yield TextDelta(rest)
-        yield Finished(reason, self.record.usage, self._stops.hit)
+        yield from self._outlet.rest()
+        yield Finished(reason, self.record.usage, self._outlet.stop)
 
 
 def _extra(template: str, ask: Ask, tools: Catalogue) -> str:

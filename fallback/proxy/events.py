@@ -1,7 +1,9 @@
 """What the core answers with: the parser's events, and how an answer ends.
 
 Order: any of ``TextDelta``, ``ReasoningDelta`` and ``CallReady``, then exactly one ``Finished`` or
-``Failed``.
+``Failed``. Where live arguments are asked for, a ``CallReady`` is preceded by a ``CallBegun`` and
+``ArgumentsDelta`` events of its index, which make up its arguments; a call that was begun and turns
+out to be none ends the answer with ``Failed``.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fallback.messages import ToolCall, Usage
-from fallback.parsing.events import CallReady, ReasoningDelta, TextDelta
+from fallback.parsing.events import ArgumentsDelta, CallReady, ReasoningDelta, TextDelta
 
 __all__ = [
     "Answer",
+    "ArgumentsDelta",
+    "CallBegun",
     "CallReady",
     "Event",
     "Failed",
@@ -68,6 +72,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class CallBegun:
+    """A call is being written; nobody knows yet whether it is valid."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The answer is whole.
 
@@ -89,7 +102,7 @@ class Failed:
     failure: Failure
 
 
-Event = TextDelta | ReasoningDelta | CallReady | Finished | Failed
+Event = TextDelta | ReasoningDelta | CallBegun | ArgumentsDelta | CallReady | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from fallback.proxy.gate import Gate
 from fallback.proxy.guard import Guard, shared_headers
 from fallback.proxy.http import Incoming, Outgoing, json_reply, read_json
 from fallback.proxy.observe import Observation, Observer, request_id
+from fallback.proxy.recall import Recall
 from fallback.proxy.relay import relayed
 from fallback.proxy.settings import Settings
 from fallback.proxy.toolset import Toolbox
@@ -79,6 +80,7 @@ class Gateway:
         self._answerer = Answerer(self.upstream, self.settings, limits=limits)
         self._toolbox = Toolbox(limits)
         self._discovery = Discovery(self.upstream)
+        self._recall = Recall()
         self._routes: dict[tuple[str, str], Handler] = {
             ("GET", "/"): self._root,
             ("HEAD", "/"): self._root,
@@ -148,6 +150,7 @@ class Gateway:
         if len(ask.messages) > self.settings.max_messages:
             most = self.settings.max_messages
             raise Refused(invalid(f"more than {most} messages: send fewer", param="messages"))
+        ask = self._recall.completed(ask, incoming.client)
         seen = self.observer.begin(ask, identity, incoming.client)
         events = self._events(ask, seen, incoming.client)
         return await (self._streamed if ask.stream else self._whole)(wire, ask, events)

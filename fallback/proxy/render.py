@@ -84,9 +84,37 @@ def _native(ask: Ask, messages: tuple[Message, ...], catalogue: Catalogue) -> Ge
     return GenerationRequest(
         model=ask.model,
         mode="native",
-        messages=_never_empty(tuple(_matched(messages))),
+        messages=_never_empty(tuple(_in_turns(_matched(messages)))),
         catalogue=catalogue if len(catalogue) else None,
     )
+
+
+def _in_turns(messages: Iterable[Message]) -> Iterable[Message]:
+    """One system message, first, and no two messages of one role in a row but results.
+
+    Strict templates refuse anything else. What a client says as ``system`` later on is told as the
+    user's words, where it stands.
+    """
+    last: Message | None = None
+    for message in messages:
+        if message.role == "system" and last is not None and last.role != "system":
+            message = replace(message, role="user")  # noqa: PLW2901 -- told by another
+        if last is not None and _joins(last, message):
+            last = replace(
+                message,
+                content="\n\n".join(filter(str.strip, (last.content, message.content))),
+                images=(*last.images, *message.images),
+            )
+            continue
+        if last is not None:
+            yield last
+        last = message
+    if last is not None:
+        yield last
+
+
+def _joins(first: Message, second: Message) -> bool:
+    return first.role == second.role != "tool" and not first.tool_calls
 
 
 def _matched(messages: Iterable[Message]) -> Iterable[Message]:

@@ -65,6 +65,8 @@ class Settings:
         silence_seconds: of the model, after which a client is told that the answer is coming.
         drain_seconds: how long answers may take to end when the server is told to.
         max_num_ctx: the largest window, in tokens, that a client's own wish can lead to.
+        stream_arguments: send the arguments of calls while they are written. A call that turns out
+            to be invalid then ends the answer with an error; it cannot be corrected unseen.
         workers: processes.
         log_level: ``debug`` says more of each request; bodies are never logged.
         traces: send OpenTelemetry spans, as the ``OTEL_*`` variables say.
@@ -93,6 +95,7 @@ class Settings:
     silence_seconds: float = 10.0
     drain_seconds: float = 30.0
     max_num_ctx: int = 32_768
+    stream_arguments: bool = False
     workers: int = 1
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     traces: bool = False

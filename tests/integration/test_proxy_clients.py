@@ -191,6 +191,7 @@ def test_ollama_s_client_knows_results_by_their_order_alone(
 
 def test_ollama_s_client_gets_one_line_for_each_call(native: ollama.Client) -> None:
     lines = list(native.chat("two", [QUESTION], tools=[ADD], stream=True))
+    lines = [line for line in lines if line.message.tool_calls or line.done]  # or kept alive
     assert [len(line.message.tool_calls or ()) for line in lines] == [1, 1, 0]
     assert lines[-1].done
     assert lines[-1].done_reason == "stop"
@@ -367,3 +368,35 @@ def test_credentials_and_origins_stay_here(servers: Pair) -> None:
     (seen,) = servers.seen()["requests"]
     assert "mine" not in json.dumps(seen)
     assert "cookie" not in seen["headers"]
+
+
+def test_tools_that_a_client_leaves_out_behind_a_result_are_still_there(servers: Pair) -> None:
+    told = {"model": "two", "messages": [QUESTION], "tools": [ADD], "stream": False}
+    first = servers.post("/api/chat", told).json()["message"]
+    history = [QUESTION, first, *({"role": "tool", "content": "x"} for _ in first["tool_calls"])]
+    body = {"model": "call", "messages": history, "stream": False}
+    assert "tool_calls" not in servers.post("/api/chat", body).json()["message"]
+    httpx.post(f"{servers.upstream}/_reset", trust_env=False)
+    again = servers.post("/api/chat", body | {"model": "two"}).json()["message"]
+    assert [call["function"]["name"] for call in again["tool_calls"]] == ["add", "add"]
+    httpx.post(f"{servers.upstream}/_reset", trust_env=False)
+    none = servers.post("/api/chat", body | {"model": "two", "tools": []}).json()["message"]
+    assert "tool_calls" not in none
+
+
+def test_strict_templates_get_turns_that_alternate(servers: Pair) -> None:
+    messages: Any = [
+        {"role": "system", "content": "One."},
+        {"role": "developer", "content": "Two."},
+        {"role": "user", "content": "Three."},
+        {"role": "system", "content": "Four."},
+        {"role": "tool", "content": "Nobody asked.", "tool_call_id": "c9"},
+        {"role": "assistant", "content": "Five."},
+        {"role": "assistant", "content": "Six."},
+        QUESTION,
+    ]
+    reply = servers.post("/v1/chat/completions", {"model": "native", "messages": messages})
+    assert reply.status_code == 200
+    (body,) = servers.generations()
+    assert [m["role"] for m in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert body["messages"][0]["content"] == "One.\n\nTwo."

@@ -264,3 +264,27 @@ def test_reasoning_is_no_text() -> None:
     told = [event["choices"][0]["delta"] for event in events]
     assert "".join(delta.get("reasoning", "") for delta in told) == "add them"
     assert "".join(delta.get("content", "") for delta in told) == ""
+
+
+LIVE = Settings(stream_arguments=True)
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_arguments_can_be_told_while_they_are_written(size: int) -> None:
+    two = CALL.replace('"b": 2', '"b": 5')
+    events = deltas(Scripted(f"Now. {CALL}\n{two}\n", chunk_size=size), LIVE)
+    pieces = [c for e in events for c in e["choices"][0]["delta"].get("tool_calls", ())]
+    for index, wanted in enumerate(({"a": 1, "b": 2}, {"a": 1, "b": 5})):
+        first, *rest = [piece for piece in pieces if piece["index"] == index]
+        assert first["id"]
+        assert first["function"] == {"name": "add", "arguments": ""}
+        assert all("id" not in piece for piece in rest)
+        assert json.loads("".join(piece["function"]["arguments"] for piece in rest)) == wanted
+    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_a_call_that_was_told_and_is_none_ends_the_answer_as_an_error() -> None:
+    _, text = asked(Scripted(WRONG, CALL, chunk_size=4), LIVE, stream=True)
+    *_, error, done, rest = text.split("\n\n")
+    assert json.loads(error.removeprefix("data: "))["error"]["code"] == "tool_use_failed"
+    assert (done, rest) == ("data: [DONE]", "")

@@ -18,6 +18,7 @@ from fallback.proxy.events import (
     Answer,
     CallReady,
     Event,
+    Failed,
     Failure,
     Finished,
     ReasoningDelta,
@@ -71,6 +72,7 @@ class OllamaChat:
             format=_format(body.get("format")),
             think=think_of(body),
             keep_alive=keep_alive if _is_duration(keep_alive) else None,
+            extra={"tools_left_out": "tools" not in body},
             ignored=tools.ignored,
         )
 
@@ -168,7 +170,9 @@ class Encoder:
         if isinstance(event, Finished):
             message = {"role": "assistant", "content": ""}
             return _line({**_head(self._ask), "message": message, **_end(event)})
-        return _line({"error": event.failure.message})
+        if isinstance(event, Failed):
+            return _line({"error": event.failure.message})
+        return b""  # calls come complete on this wire
 
     def _piece(self, content: str, **more: Any) -> bytes:
         message = {"role": "assistant", "content": content, **more}

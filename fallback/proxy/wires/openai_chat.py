@@ -17,6 +17,8 @@ from fallback.proxy.ask import Ask, Refused
 from fallback.proxy.content import array, flag, number, obj, read_content, text_of
 from fallback.proxy.events import (
     Answer,
+    ArgumentsDelta,
+    CallBegun,
     CallReady,
     Event,
     Failure,
@@ -196,6 +198,7 @@ class Encoder:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._head = _head(ask, "chat.completion.chunk")
+        self._begun: set[int] = set()
 
     def open(self) -> bytes:
         """The role."""
@@ -211,18 +214,27 @@ class Encoder:
             return self._chunk({"content": event.text})
         if isinstance(event, ReasoningDelta):
             return self._chunk({"reasoning": event.text})
-        if isinstance(event, CallReady):
+        if isinstance(event, CallBegun | ArgumentsDelta | CallReady):
             return self._call(event)
         if isinstance(event, Finished):
             return self._end(event)
         return sse(error_body(event.failure)) + _DONE
 
-    def _call(self, event: CallReady) -> bytes:
+    def _call(self, event: CallBegun | ArgumentsDelta | CallReady) -> bytes:
         if self._ask.extra.get("legacy"):
-            if event.index:
+            if event.index or not isinstance(event, CallReady):
                 return b""
             return self._chunk({"function_call": _function(event.call)})
-        return self._chunk({"tool_calls": [_call(event.call, event.index)]})
+        if isinstance(event, CallBegun):
+            self._begun.add(event.index)
+            delta = _delta(event.index, event.id, event.name, "")
+        elif isinstance(event, ArgumentsDelta):
+            delta = {"index": event.index, "function": {"arguments": event.fragment}}
+        elif event.index in self._begun:
+            return b""  # all of it has been told
+        else:
+            delta = _call(event.call, event.index)
+        return self._chunk({"tool_calls": [delta]})
 
     def _end(self, event: Finished) -> bytes:
         end = self._chunk({}, _reason(event, self._ask))
@@ -280,7 +292,12 @@ def _head(ask: Ask, kind: str) -> dict[str, Any]:
 
 
 def _call(call: ToolCall, index: int) -> dict[str, Any]:
-    return {"index": index, "id": call.id, "type": "function", "function": _function(call)}
+    return _delta(index, call.id, **_function(call))
+
+
+def _delta(index: int, identity: str, name: str, arguments: str) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {"index": index, "id": identity, "type": "function", "function": function}
 
 
 def _function(call: ToolCall) -> dict[str, str]:
