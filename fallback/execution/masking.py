@@ -31,6 +31,26 @@ _PATH = re.compile(
 )
 
 
+# From the statement on, the rest of the line is left out: values of other people stand in it.
+_SQL = re.compile(
+    r"""(?x) (?: \[ (?:SQL|parameters) : .*
+        | \b (?: SELECT\s.{1,300}?\sFROM\s | (?i:select\s.{1,300}?\sfrom\s.{1,300}?\swhere\s)
+            | (?i:insert\s+(?:or\s+\w+\s+)?into\s+\S+\s*(?:\(|values|select))
+            | DELETE\s+FROM\s | (?i:delete\s+from\s+\S+\s+where\s)
+            | (?i:update\s+\S{1,100}\s+set\s+\S{1,100}\s*=)
+            | (?:CREATE|DROP|ALTER)\s+(?:TABLE|INDEX|VIEW)\s
+            | Key\s\([^)]{1,200}\)= ) .* )"""
+)
+# Errors of a database hold statements, values and names of constraints in every wording.
+_DATABASES = frozenset(
+    (
+        *("sqlite3", "aiosqlite", "duckdb", "sqlalchemy", "django", "peewee", "tortoise"),
+        *("psycopg", "psycopg2", "asyncpg", "pymysql", "MySQLdb", "mysql", "mariadb"),
+        *("oracledb", "pyodbc", "pymongo"),
+    )
+)
+
+
 def mask_credentials(text: str, secrets: Iterable[str] = ()) -> str:
     """Replace what looks like a credential, and every one of ``secrets``, by ``***``."""
     for secret in sorted(secrets, key=len, reverse=True):
@@ -42,10 +62,15 @@ def mask_credentials(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def safe_error(error: BaseException, secrets: Iterable[str] = ()) -> str:
-    """``TypeName: first line`` of an exception, cut and masked; never a stack trace."""
+    """``TypeName: first line`` of an exception, cut and masked.
+
+    Never a stack trace, a path or a statement of SQL; of a database's errors only the type's name.
+    """
+    if type(error).__module__.partition(".")[0] in _DATABASES:
+        return type(error).__name__
     # Masked before it is cut to size, lest half of a secret survive at the cut.
     line = _first_line(error)[:_READ_CHARS]
-    line = _PATH.sub("(path)", mask_credentials(line, secrets))
+    line = _SQL.sub("(sql)", _PATH.sub("(path)", mask_credentials(line, secrets))).rstrip()
     if len(line) > _SHOWN_CHARS:
         line = line[:_SHOWN_CHARS].rstrip() + " ..."
     name = type(error).__name__

@@ -203,6 +203,9 @@ def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
     if isinstance(error, ToolPartial):
         value = {"done": error.done, "failed": error.failed}
         return _Said("error", _partial(message, error, secrets), "partial", True, value)
+    if isinstance(error, PermissionError):
+        # Whose it is, and that it is there at all, is not for the model.
+        return _Said("error", "Error: this is not allowed.", "denied")
     return _Said("error", f"Error: {safe_error(error, secrets)}", "internal")
 
 

@@ -97,7 +97,7 @@ def attempts(job: Job, pace: Pace) -> Generator[float | Job, ToolResult | bool, 
         result = yield replace(job, seconds=pace.within(job.seconds))
         if not isinstance(result, ToolResult):
             raise TypeError("a job is answered by its result")
-        if result.kind != "transient" or not _repeatable(job.tool) or not pace.take_retry():
+        if not _may_be_gone(result, again) or not _repeatable(job.tool) or not pace.take_retry():
             break
         pause = limits.retry_seconds * 2**again
         left = pace.left()
@@ -107,6 +107,11 @@ def attempts(job: Job, pace: Pace) -> Generator[float | Job, ToolResult | bool, 
     if again:
         result = replace(result, warnings=(*result.warnings, f"tried {again + 1} times"))
     return result
+
+
+def _may_be_gone(result: ToolResult, again: int) -> bool:
+    """Whether a failure may be gone a moment later; who was too slow twice is slow."""
+    return result.kind == "transient" or (result.kind == "timeout" and again == 0)
 
 
 def _repeatable(tool: Tool) -> bool:

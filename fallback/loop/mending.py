@@ -51,7 +51,7 @@ class Mending:
     def __init__(self, plan: Plan, record: Record) -> None:
         self._plan, self._record = plan, record
         self._tools = offered(plan.catalogue, plan.tool_choice)
-        self._corrected: list[str] = []
+        self._corrected: list[Problem] = []
         self._nudged: dict[str, str] = {}
 
     def went_on(self) -> None:
@@ -60,9 +60,11 @@ class Mending:
 
     def may_correct(self, problems: tuple[Problem, ...]) -> bool:
         """Whether another correction is left for these problems."""
-        kind = problems[0].kind
-        if kind in _CORRECTED_ONCE and kind in self._corrected:
+        first = problems[0]
+        if first.kind in _CORRECTED_ONCE and any(p.kind == first.kind for p in self._corrected):
             return False
+        if any((p.tool, p.message) == (first.tool, first.message) for p in self._corrected):
+            return False  # the same mistake again: saying it a second time mends nothing
         return len(self._corrected) < self._plan.limits.max_corrections
 
     def correct(self, generation: Generation, mode: Mode) -> str | Withdrawal:
@@ -77,7 +79,7 @@ class Mending:
             if self._record.anything_ran:
                 return Withdrawal("answered", detail)
             raise Ending("failed", detail, answer=reading.text.strip())
-        self._corrected.append(problems[0].kind)
+        self._corrected.append(problems[0])
         self._record.note("corrected: " + ", ".join(problem.kind for problem in problems))
         dialect = self._plan.dialect if mode == "prompt" else None
         quoted = [_with_words(problem, generation) for problem in problems]

@@ -52,7 +52,7 @@ FAILURES: dict[ProblemKind | FailureKind, Failure] = {
     "approval_required": Failure("approval", "wait", "nothing: the turn ends, and is kept"),
     "not_run": Failure("budget", "no", "which limit was reached"),
     "outcome_unknown": Failure("idempotency", "no", "that a person has to look"),
-    "timeout": Failure("execution", "no", "how long was waited"),
+    "timeout": Failure("execution", "application", "how long was waited"),
     "cancelled": Failure("execution", "no", "nothing: the turn ends"),
     "transient": Failure("execution", "application", "that it is not available right now"),
     "conflict": Failure("execution", "adapt", "the current state, and what can be done"),

@@ -38,8 +38,8 @@ NOTHING_HAPPENED: frozenset[FailureKind] = frozenset(
 )
 """Kinds with which a tool says that it did nothing: its key may be begun again."""
 
-UNCERTAIN: frozenset[FailureKind] = frozenset({"timeout", "internal", "cancelled"})
-"""Kinds after which nobody knows whether it happened."""
+UNCERTAIN: frozenset[FailureKind] = frozenset({"timeout", "internal", "cancelled", "denied"})
+"""Kinds after which nobody knows whether it happened; the system may deny the second half."""
 
 _UNKNOWN = (
     "Not run: an earlier try of this call was broken off, and it is not known whether it took"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,32 @@ def test_paths_are_not_shown() -> None:
 
 def test_what_is_no_path_stays() -> None:
     text = "120 km/h is too fast and/or n/a; see notes.txt"
+    assert safe_error(ValueError(text)) == f"ValueError: {text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "near WHERE: SELECT name FROM users WHERE mail = 'bob@example.org'",
+        "INSERT INTO users VALUES ('bob@example.org')",
+        "bad: update users set mail = 'bob@example.org'",
+        "duplicate value: Key (mail)=(bob@example.org) already exists.",
+        "failed [SQL: DELETE FROM x WHERE mail = 'bob@example.org'] (Background on this error)",
+    ],
+)
+def test_statements_and_the_values_in_them_are_not_shown(text: str) -> None:
+    told = safe_error(RuntimeError(text))
+    assert "bob" not in told
+    assert told.endswith("(sql)")
+
+
+def test_of_the_errors_of_a_database_only_the_kind_is_shown() -> None:
+    error = sqlite3.IntegrityError("UNIQUE constraint failed: bob@example.org")
+    assert safe_error(error) == "IntegrityError"
+
+
+def test_prose_about_selecting_and_updating_stays() -> None:
+    text = "select a city from the list, then update the settings"
     assert safe_error(ValueError(text)) == f"ValueError: {text}"
 
 

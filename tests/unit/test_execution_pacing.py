@@ -111,11 +111,22 @@ def test_a_write_is_tried_again_only_if_it_says_that_twice_is_once() -> None:
     assert played.play(job, "transient", None).ok
 
 
-@pytest.mark.parametrize("kind", ["failed", "internal", "timeout", "conflict", "invalid_arguments"])
+@pytest.mark.parametrize("kind", ["failed", "internal", "denied", "conflict", "invalid_arguments"])
 def test_other_failures_are_the_model_s_to_judge(kind: str) -> None:
     played = Played()
     assert played.play(a_job(risk=Risk.READ_ONLY), kind).kind == kind
     assert played.pauses == []
+
+
+def test_what_was_too_slow_gets_one_more_try() -> None:
+    played = Played()
+    assert played.play(a_job(risk=Risk.READ_ONLY), "timeout", None).ok
+    slow = Played()
+    assert slow.play(a_job(risk=Risk.READ_ONLY), "timeout", "timeout").kind == "timeout"
+    assert len(slow.runs) == 2
+    write = Played()
+    assert write.play(a_job(risk=Risk.REVERSIBLE_WRITE), "timeout").kind == "timeout"
+    assert len(write.runs) == 1
 
 
 def test_the_retries_of_a_turn_are_shared_by_its_calls() -> None:
