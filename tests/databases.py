@@ -53,8 +53,8 @@ class Server:
         return f"{_OPTIONS} -c unix_socket_directories='{self.folder}'"
 
     def restart(self) -> None:
-        """End every connection in the middle of whatever it does, and come back."""
-        self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+        """End every connection, and come back."""
+        self._run("pg_ctl", "-w", "-m", "fast", "stop")
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", self._options(), "start")
 
     def url(self, schema: str) -> str:

@@ -57,22 +57,22 @@ def masked(value: Any, mask: Masker) -> Any:
 
 
 def result_text(result: ToolResult) -> str:
-    """A result as text; its ``value`` in its JSON form, ``None`` if it has none."""
+    """A result as text; its ``value`` in its JSON form, or as text if it has none."""
     return canonical(
         {**{f.name: getattr(result, f.name) for f in _FIELDS}, "value": _plain(result.value)}
     )
 
 
 def _plain(value: Any) -> Any:
-    """A value in its JSON form: itself where it has one, otherwise what a model was shown of it."""
+    """A value in its JSON form: itself where it has one, otherwise what a model is shown of it."""
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError, RecursionError):
-        pass
+        text = to_text(value)
     try:
-        return json.loads(to_text(value))
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return text
 
 
 def load_result(text: str) -> ToolResult:

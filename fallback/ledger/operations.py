@@ -71,7 +71,7 @@ _LOSE = """
     WHERE key = :key AND attempt = :attempt AND state = 'started' RETURNING id
 """
 _SELECT = """
-    SELECT o.*, u.id AS undone_by FROM fallback_operations o
+    SELECT o.*, u.id AS undo, u.result AS undo_result FROM fallback_operations o
     LEFT JOIN fallback_operations u ON u.undoes = o.id
 """
 
@@ -345,6 +345,7 @@ def _loss(row: Row, now: float) -> str:
 
 def _stored(row: Row) -> Stored:
     operation = json.loads(row["operation"])
+    undo = load_result(row["undo_result"]) if row["undo_result"] else None
     return Stored(
         key=row["key"],
         id=row["id"],
@@ -361,5 +362,5 @@ def _stored(row: Row) -> Stored:
         detail=row["detail"],
         result=load_result(row["result"]) if row["result"] else None,
         undoes=row["undoes"],
-        undone_by=row["undone_by"],
+        undone_by=row["undo"] if undo is not None and undo.ok else None,
     )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresDatabase"]
 
+_LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's documentation, appendix A
+
 CONNECT_SECONDS = 5
 """Time to reach the server; it is usually near."""
 
@@ -71,13 +73,13 @@ class PostgresDatabase(Database):
         self._engine = None
 
     def _engine_here(self) -> Engine:
-        from sqlalchemy import create_engine
+        from sqlalchemy import create_engine, event
 
         if self._pid != os.getpid() and self._engine is not None:
             self._engine.dispose(close=False)  # after a fork these are the parent's connections
         self._pid = os.getpid()
         if self._engine is None:
-            self._engine = create_engine(
+            self._engine = engine = create_engine(
                 self._url,
                 pool_pre_ping=True,
                 pool_timeout=BUSY_SECONDS,
@@ -86,6 +88,7 @@ class PostgresDatabase(Database):
                     "application_name": "fallback",
                 },
             )
+            event.listen(engine, "connect", _limit_waits)
         return self._engine
 
     @contextlib.contextmanager
@@ -111,8 +114,17 @@ class _PostgresTransaction(Transaction):
         return [dict(row) for row in result.mappings()]
 
 
+def _limit_waits(connection: Any, _record: object) -> None:
+    """For a new connection: no wait for a lock may last for ever."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {int(BUSY_SECONDS * 1000)}")
+    connection.commit()
+
+
 def _explained(error: Exception) -> str:
     """The server's own words, in one line; the statement and its values stay out of it."""
     own = getattr(error, "orig", None) or error
+    if getattr(own, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
+        return f"another process has kept the ledger locked for {BUSY_SECONDS:g} seconds; try again"
     line = " ".join(str(own).split())
     return f"the ledger cannot be used: {line[:400]}"

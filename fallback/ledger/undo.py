@@ -9,16 +9,21 @@ from typing import Any
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.execution import Wake, execute
 from fallback.ledger.operations import Operations
-from fallback.ledger.values import Begun, Finished, Operation, Stored, Unknown
+from fallback.ledger.values import (
+    NOTHING_HAPPENED,
+    UNCERTAIN,
+    Begun,
+    Finished,
+    Operation,
+    Stored,
+    Unknown,
+)
 from fallback.limits import DEFAULT_LIMITS
 from fallback.loop.actions import Job
 from fallback.messages import ToolCall, ToolResult
 from fallback.tools import Tool, bind_compensation
 
 __all__ = ["undo"]
-
-_NOTHING_HAPPENED = ("retry", "paused")
-"""What a handler says on purpose before it does anything; any other failure may have come after."""
 
 
 def undo(
@@ -52,11 +57,12 @@ def undo(
             f" see `fallback ledger show {begun.id}`"
         )
     result = _run(operations, begun, call, seconds)
-    if result.ok:
-        operations.finish(begun, result)
+    if result.kind in NOTHING_HAPPENED:
+        operations.fail(begun, result.content, effect="none")
+    elif result.kind in UNCERTAIN:
+        operations.fail(begun, result.content, effect="unknown")
     else:
-        nothing = result.status in _NOTHING_HAPPENED
-        operations.fail(begun, result.content, effect="none" if nothing else "unknown")
+        operations.finish(begun, result)
     return result
 
 

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from fallback.messages import ToolResult
+from fallback.messages import FailureKind, ToolResult
 
 __all__ = [
+    "NOTHING_HAPPENED",
+    "OTHERS_EVENTS",
+    "UNCERTAIN",
     "Anchor",
     "Audited",
     "Begun",
@@ -56,6 +59,14 @@ OTHERS_EVENTS: frozenset[Event] = frozenset(
 )
 """What may be recorded from outside: the states of operations and approvals follow from the
 rest."""
+
+NOTHING_HAPPENED: frozenset[FailureKind] = frozenset(
+    {"invalid_arguments", "transient", "conflict", "approval_required", "not_run"}
+)
+"""Kinds with which a tool says that it did nothing: its key may be begun again."""
+
+UNCERTAIN: frozenset[FailureKind] = frozenset({"timeout", "internal", "cancelled", "denied"})
+"""Kinds after which nobody knows whether it happened; the system may deny the second half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +167,12 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """An operation as it stands in the ledger. Times in seconds since 1970, UTC."""
+    """An operation as it stands in the ledger. Times in seconds since 1970, UTC.
+
+    Attributes:
+        undoes: id of the operation that this one undid, or tried to.
+        undone_by: id of the operation that undid this one, once it has.
+    """
 
     key: str
     id: str

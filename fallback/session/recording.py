@@ -25,21 +25,14 @@ from fallback.ledger import (
     Operation,
     Unknown,
 )
+from fallback.ledger.values import NOTHING_HAPPENED, UNCERTAIN
 from fallback.loop import Job
 from fallback.messages import FailureKind, ToolCall, ToolResult
 from fallback.policy import ExecutionContext, operation_key, own_key
 from fallback.session.provenance import Provenance
 from fallback.tools import Tool, bind_beside
 
-__all__ = ["NOTHING_HAPPENED", "UNCERTAIN", "Recorder"]
-
-NOTHING_HAPPENED: frozenset[FailureKind] = frozenset(
-    {"invalid_arguments", "transient", "conflict", "approval_required", "not_run"}
-)
-"""Kinds with which a tool says that it did nothing: its key may be begun again."""
-
-UNCERTAIN: frozenset[FailureKind] = frozenset({"timeout", "internal", "cancelled", "denied"})
-"""Kinds after which nobody knows whether it happened; the system may deny the second half."""
+__all__ = ["Recorder"]
 
 _UNKNOWN = (
     "Not run: an earlier try of this call was broken off, and it is not known whether it took"

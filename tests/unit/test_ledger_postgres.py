@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from databases import Server, new_schema
+
+from fallback.errors import LedgerError
+from fallback.ledger import Entry, Ledger
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REFUSED = "postgresql://ann:secret@127.0.0.1:1/books"
+
+
+def test_a_server_that_is_not_there_is_one_line_without_the_password() -> None:
+    with pytest.raises(LedgerError) as caught:
+        Ledger.open(REFUSED)
+    text = str(caught.value)
+    assert text.startswith("postgresql://ann:***@127.0.0.1:1/books: the ledger cannot be used: ")
+    assert "refused" in text
+    assert "secret" not in text
+    assert "\n" not in text
+
+
+def test_without_the_extra_the_user_is_told_what_to_install() -> None:
+    code = f"""
+import sys
+sys.modules["sqlalchemy"] = None
+from fallback.ledger import Ledger
+try:
+    Ledger.open({REFUSED!r})
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert shown.stdout == (
+        "LedgerError a ledger in PostgreSQL needs the extra:"
+        " pip install 'toolcall-fallback[postgres]'\n"
+    )
+
+
+@pytest.mark.postgres
+def test_a_database_that_is_not_there_is_one_line(postgres_server: Server) -> None:
+    url = new_schema(postgres_server).replace("/postgres?", "/nowhere?")
+    with pytest.raises(LedgerError, match='database "nowhere" does not exist'):
+        Ledger.open(url)
+
+
+@pytest.mark.postgres
+def test_a_row_that_stays_locked_is_one_line(
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fallback.ledger.postgres.BUSY_SECONDS", 0.05)
+    url = new_schema(postgres_server)
+    with Ledger.open(url) as ledger, Ledger.open(url) as other:
+        with other._database.writing() as tx:
+            tx.all("UPDATE fallback_audit_head SET seq = seq")
+            with pytest.raises(LedgerError, match="kept the ledger locked for"):
+                ledger.record(Entry(event="proposed"))
+        assert ledger.record(Entry(event="proposed")).seq == 1
+
+
+@pytest.mark.postgres
+def test_a_server_that_comes_back_is_used_again(postgres_server: Server) -> None:
+    with Ledger.open(new_schema(postgres_server)) as ledger:
+        ledger.record(Entry(event="proposed"))
+        postgres_server.restart()
+        assert ledger.record(Entry(event="proposed")).seq == 2
+        assert ledger.verify() is None
