@@ -9,12 +9,14 @@ GLM-4.5 and its relatives, and the Anthropic-style prompts that open models imit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 # A namespace in front of a tag's name: ``minimax:``, ``antml:`` and DeepSeek's ``｜DSML｜``.
 _SPACE = r"(?:[｜|]{1,2} ?[DG][SC]ML ?[｜|]{1,2} ?|[\w.\-]{1,16}:)? ?"
 
+_WORD = re.compile(r"<[ /]{0,4}([\w.:\-]*)")
+_LONGEST_WORD = 200
 
 TOOL_TAG = re.compile(r"<(?P<name>[A-Za-z_][\w.\-]{0,127})>")
 """A tag that is named after a tool, as Cline and Roo have it; only a declared name makes it one."""
@@ -32,6 +34,8 @@ class TagSpelling:
             value is JSON whatever the schema says.
         value_end: closes a value.
         closer: closes a call. ``None`` where only the envelope's marker does.
+        words: the words of all these tags, namespaces and suffixes behind a colon left out; what
+            begins with another is none of them. ``None`` where that cannot be said.
     """
 
     dialect: str
@@ -39,6 +43,19 @@ class TagSpelling:
     key: re.Pattern[str]
     value_end: re.Pattern[str]
     closer: re.Pattern[str] | None
+    words: frozenset[str] | None = None
+
+    def may_begin(self, text: str, at: int) -> bool | None:
+        """Whether one of the tags may begin at a bracket; ``None`` if more has to be seen."""
+        match = _WORD.match(text, at)
+        if self.words is None or match is None:
+            return True
+        end = match.end()
+        if end == len(text):
+            return None if end - at < _LONGEST_WORD else False
+        if text[end] in "|｜" or match.group(1).endswith(":"):
+            return True  # a namespace
+        return not self.words.isdisjoint(match.group(1).split(":"))
 
 
 XML = TagSpelling(
@@ -54,6 +71,7 @@ XML = TagSpelling(
     ),
     value_end=re.compile(rf"< ?/ ?{_SPACE}(?:parameter|param) ?>"),
     closer=re.compile(rf"< ?/ ?{_SPACE}(?:function|invoke) ?>"),
+    words=frozenset(("parameter", "param", "function", "invoke")),
 )
 
 XTML = TagSpelling(
@@ -81,6 +99,7 @@ KEY_VALUE = TagSpelling(
     ),
     value_end=re.compile(rf"</{_VALUE}>"),
     closer=None,
+    words=frozenset(("arg_key", "longcat_arg_key", "arg_value", "longcat_arg_value")),
 )
 
 OPENERS = re.compile(rf"< ?{_SPACE}(?:function|invoke) ?(?:=| ?name ?=)")
@@ -93,8 +112,12 @@ PAIR_BEGINS = re.compile(rf"</?(?:{_KEY}|{_VALUE})>")
 """Behind a name: its arguments follow as key and value tags."""
 
 
-def tag_per_parameter(name: str, parameters: Iterable[str]) -> TagSpelling:
+_PLAIN_WORD = re.compile(r"[\w.\-]{1,150}")
+
+
+def tag_per_parameter(name: str, parameters: Collection[str]) -> TagSpelling:
     """The spelling in which the tool and each parameter are tags of their own names."""
+    words = frozenset((name, *parameters))
     keys = "|".join(re.escape(key) for key in parameters) or r"(?!)"
     return TagSpelling(
         dialect="tag_per_tool",
@@ -102,4 +125,5 @@ def tag_per_parameter(name: str, parameters: Iterable[str]) -> TagSpelling:
         key=re.compile(rf"<(?P<key>{keys})>(?P<type>)?"),
         value_end=re.compile(rf"</(?:{keys})>"),
         closer=re.compile(rf"</{re.escape(name)}>"),
+        words=words if all(map(_PLAIN_WORD.fullmatch, words)) else None,
     )

@@ -27,26 +27,36 @@ _TAG_ARRIVES = AnyOf(">")
 
 
 class Content:
-    """Wakes when a bracket arrives, and tells what stands before it."""
+    """Wakes when a tag that matters may have arrived, and tells what stands before it."""
 
-    def __init__(self, value: TaggedValue | None) -> None:
-        self._value = value
-        self.told = 0  # characters of the chunks since the last wait
+    def __init__(self, value: TaggedValue | None, spelling: TagSpelling) -> None:
+        self._value, self._spelling = value, spelling
+        self._tail = ""  # a bracket and what follows it, while it may still become such a tag
+        self.told = 0  # characters that were told since the last wait began
 
     def tell(self, text: str, start: int, end: int) -> None:
-        """What stands from ``start`` to ``end``, or to the end of the text, is content."""
-        self.told = 0
+        """What stands from ``start`` to ``end`` is content."""
         if self._value is not None:
-            self._value.feed(text[start : end if end >= 0 else None])
+            self._value.feed(text[start:end])
+
+    def wait(self, tail: str = "") -> Content:
+        """Wait for more; the text ends with ``tail``, which is not content yet."""
+        self._tail, self.told = tail, 0
+        return self
 
     def feed(self, chunk: str, /) -> bool:
         """See :class:`~fallback.parsing.source.Waiter`."""
-        bracket = chunk.find("<")
-        content = chunk if bracket < 0 else chunk[:bracket]
+        text, self._tail = self._tail + chunk, ""
+        bracket, begins = text.find("<"), None
+        while bracket >= 0 and not (begins := self._spelling.may_begin(text, bracket)):
+            if begins is None:
+                self._tail = text[bracket:]
+                break
+            bracket = text.find("<", bracket + 1)
+        content = text if bracket < 0 else text[:bracket]
         self.told += len(content)
-        if self._value is not None:
-            self._value.feed(content)
-        return bracket >= 0
+        self.tell(content, 0, len(content))
+        return bool(begins)
 
 
 class TagReader:
@@ -145,16 +155,22 @@ class TagReader:
         """Where the value ends and where to go on; a negative end says that it never does."""
         source = self.source
         search = start
-        content = Content(told)
+        content = Content(told, spelling)
         while True:
             bracket = source.buf.find("<", search)
-            content.tell(source.buf, search, bracket)
-            if bracket < 0:
+            end = bracket if bracket >= 0 else len(source.buf)
+            content.tell(source.buf, search, end)
+            search = end
+            begins = spelling.may_begin(source.buf, bracket) if bracket >= 0 else None
+            if begins is None:
                 if source.final:
                     return -1, len(source.buf)
-                search = len(source.buf)
-                yield content
+                yield content.wait(source.buf[search:])
                 search += content.told
+                continue
+            if not begins:
+                content.tell(source.buf, bracket, bracket + 1)
+                search = bracket + 1
                 continue
             yield from self.whole_tag(bracket)
             ends = spelling.value_end.match(source.buf, bracket)
