@@ -29,6 +29,7 @@ from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
 _CALL_IN_PARENTHESES = re.compile(rf"\(\s*{NAME.pattern}\(")
+_CALL_IN_PARENTHESES_BEGIN = re.compile(r"""\(\s*["'`]?[\w.\-/\\:]*["'`]?""")
 _DEEPEST_LIST = 4  # lists around calls; more is data, or worse
 _FIRST_KEY_WITHIN = 256  # characters of an object in which its first key is looked for
 _FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
@@ -153,7 +154,9 @@ class BodyReader:
             return (yield from self._object(at, body, enveloped=enveloped))
         if char == "<":
             return (yield from self.names.tagged(at))
-        if listed and char == "(" and _CALL_IN_PARENTHESES.match(self.source.buf, at):
+        while listed and char == "(" and self._may_open_call(at):
+            yield None
+        if listed and char == "(" and self._opens_call(at):
             at += 1  # a parenthesis too many in front of one call of a list
         elif listed and char in ("'", '"', "("):
             return (yield from self._texts_and_pairs(at, body, enveloped=enveloped))
@@ -163,6 +166,17 @@ class BodyReader:
             at = yield from self.names.skip_statement(at)
         known = listed or bool(body.items)
         return (yield from self.names.named(at, enveloped=enveloped, known=known))
+
+    def _opens_call(self, at: int) -> bool:
+        within = at + _FIRST_KEY_WITHIN
+        return _CALL_IN_PARENTHESES.match(self.source.buf, at, within) is not None
+
+    def _may_open_call(self, at: int) -> bool:
+        """Whether more text decides if a parenthesis stands in front of a name that calls."""
+        buf = self.source.buf
+        if self.source.final or len(buf) - at > _FIRST_KEY_WITHIN:
+            return False
+        return _CALL_IN_PARENTHESES_BEGIN.fullmatch(buf, at) is not None
 
     # -- objects
 

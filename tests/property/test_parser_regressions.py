@@ -59,6 +59,8 @@ def read(*chunks: str) -> Reading:
         'x {"a": {\n"name": "now", "arguments": {}}',
         # A name in back-ticks was not one until its first letter had come.
         "[`now(",
+        # A parenthesis in front of a name was judged before the name's own had come.
+        '[now(),(get_weather(city="d")]',
         # A marker that reaches beyond a piece was passed over with what came before it.
         "x [a </think>y",
         "x <a </think>",
