@@ -41,6 +41,8 @@ def json_string(text: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
     """
     if text == '""' or (text[0] == '"' and text[:2] != '""' and _PLAIN.fullmatch(text)):
         return text, ()
+    if not python and text[0] == '"' != text[1] and "\\" not in text:
+        return encode_basestring(text[1:-1]), ("control_characters",)
     if text[0] == "“":
         return encode_basestring(text[1:-1]), ("smart_quotes",)
     prefix = text[: min(at for at in (text.find('"'), text.find("'")) if at >= 0)].lower()
@@ -69,6 +71,8 @@ def _unescape(body: str, *, python: bool) -> tuple[str, tuple[str, ...]]:
     repairs = ("lone_backslashes",) if literal else ()
     if not python and any(match.group() == "\\'" for match in escapes):
         repairs = (*repairs, "escaped_apostrophes")
+    if literal and all(match.group()[1:2] not in ('"', "'", "\\") for match in escapes):
+        return _quote(body), repairs
     pieces, last = [], 0
     for match in escapes:
         pieces.append(_quote(body[last : match.start()]))
