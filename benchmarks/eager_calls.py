@@ -2,9 +2,10 @@
 
     python benchmarks/eager_calls.py [--json]
 
-A scripted model writes three calls, each of which takes it 60 ms; the tools take as long as the case
-says. Times are those of the whole turn, each the median of several, with and without `eager`, in the
-same run. The bound is what arithmetic allows: the last call can only start when it is written.
+A scripted model writes three calls, each of which takes it 60 ms; the tools take as long as the
+case says. Times are those of the whole turn, each the median of several, with and without `eager`,
+in the same run. The bound is what arithmetic allows: the last call can only start when it is
+written.
 """
 
 from __future__ import annotations

@@ -91,3 +91,41 @@ def test_the_async_session_makes_the_same_turn(backend: OllamaBackend) -> None:
     twin = asked(backend, "What is the weather in Oslo?", "prompt")
     assert [step.raw for step in turn.steps] == [step.raw for step in twin.steps]
     assert turn.answer == twin.answer
+
+
+def test_a_required_call_is_begun_for_the_model(backend: OllamaBackend) -> None:
+    """Asked plainly, this model greets; the call is begun for it, and it fills in the rest."""
+    session = Session(
+        MODEL,
+        [get_weather],
+        backend=backend,
+        mode="prompt",
+        tool_choice="get_weather",
+        options=OPTIONS | {"num_predict": 32},
+        num_ctx=2048,
+    )
+    turn = session.run("Good morning from Bergen!")
+    (call,) = turn.steps[0].calls
+    assert set(call.arguments) == {"city"}
+    assert "get_weather" in turn.steps[0].raw[slice(*call.span)]
+    assert call.repairs == ()  # held to the schema, so there is nothing to mend
+
+
+def test_a_result_that_fills_the_window_is_shortened_until_it_fits(backend: OllamaBackend) -> None:
+    def read_report(city: str) -> str:
+        """Read the weather report of a city.
+
+        Args:
+            city: the city's name.
+        """
+        return f"Report for {city}: rain, 4 degrees.\n" + "Nothing else happened there.\n" * 400
+
+    options = OPTIONS | {"num_predict": 32}
+    session = Session(
+        MODEL, [read_report], backend=backend, mode="prompt", options=options, num_ctx=512
+    )
+    turn = session.run("Read the weather report of Oslo.")
+    assert turn.tools_used[0] == "read_report"
+    assert any("is full" in note for step in turn.steps for note in step.notes)
+    assert all(step.usage.prompt_tokens <= 512 for step in turn.steps)
+    assert len(turn.steps[0].results[0].content) > 10_000  # what the application has is whole

@@ -213,6 +213,15 @@ def test_think_is_sent_to_thinking_models_alone(think: bool | str) -> None:
     assert "think" not in body(plan.plan_native(asked, profile(), SENDING))
 
 
+def test_a_reply_that_is_begun_does_not_think_first() -> None:
+    thinking = Style(opening="<think>\n", closed="<think>\n\n</think>\n\n")
+    family = replace(FAMILIES["chatml"], style=thinking)
+    made = plan.plan_raw(request(prefill="{"), replace(profile("chatml"), family=family), SENDING)
+    prompt = body(made)["prompt"]
+    assert prompt.endswith("<think>\n\n</think>\n\n{")
+    assert (made.opened, made.prefill) == (False, "{")
+
+
 def test_a_prefill_that_would_be_lost_is_refused() -> None:
     asked = request(prefill="{")
     for make in (

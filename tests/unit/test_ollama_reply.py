@@ -282,3 +282,18 @@ def test_a_line_is_decoded_to_an_object() -> None:
     assert decode_line(b'{"a": 1}', "w") == {"a": 1}
     with pytest.raises(BackendProtocolError, match="w does not speak"):
         decode_line(b"9" * 5000, "w")
+
+
+def test_the_beginning_of_a_reply_is_told_once_with_its_first_piece() -> None:
+    data = lines({"response": '"Oslo"', "done": False}, {"response": "}", "done": False}, DONE)
+    chunks = read(data, prefill='{"city": ')
+    assert [(c.prefill, c.text) for c in chunks] == [('{"city": ', '"Oslo"'), ("", "}"), ("", "")]
+
+
+def test_a_reply_that_is_begun_and_not_continued_is_told_all_the_same() -> None:
+    assert [c.prefill for c in read(lines(DONE), prefill="{")] == ["{"]
+
+
+def test_the_window_is_told_with_the_last_piece() -> None:
+    chunks = read(lines({"response": "x", "done": False}, DONE))
+    assert [c.num_ctx for c in chunks] == [None, 4096]
