@@ -93,25 +93,11 @@ def test_the_async_session_makes_the_same_turn(backend: OllamaBackend) -> None:
     assert turn.answer == twin.answer
 
 
-def test_a_required_call_is_begun_for_the_model(backend: OllamaBackend) -> None:
-    """Asked plainly, this model greets; the call is begun for it, and it fills in the rest."""
-    session = Session(
-        MODEL,
-        [get_weather],
-        backend=backend,
-        mode="prompt",
-        tool_choice="get_weather",
-        options=OPTIONS | {"num_predict": 32},
-        num_ctx=2048,
-    )
-    turn = session.run("Good morning from Bergen!")
-    (call,) = turn.steps[0].calls
-    assert set(call.arguments) == {"city"}
-    assert "get_weather" in turn.steps[0].raw[slice(*call.span)]
-    assert call.repairs == ()  # held to the schema, so there is nothing to mend
+def test_a_required_call_is_begun_and_its_result_shortened_until_it_fits(
+    backend: OllamaBackend,
+) -> None:
+    """Greeted, this model greets; the call is begun for it, and it fills in the rest."""
 
-
-def test_a_result_that_fills_the_window_is_shortened_until_it_fits(backend: OllamaBackend) -> None:
     def read_report(city: str) -> str:
         """Read the weather report of a city.
 
@@ -120,12 +106,20 @@ def test_a_result_that_fills_the_window_is_shortened_until_it_fits(backend: Olla
         """
         return f"Report for {city}: rain, 4 degrees.\n" + "Nothing else happened there.\n" * 400
 
-    options = OPTIONS | {"num_predict": 32}
     session = Session(
-        MODEL, [read_report], backend=backend, mode="prompt", options=options, num_ctx=512
+        MODEL,
+        [read_report],
+        backend=backend,
+        mode="prompt",
+        tool_choice="read_report",
+        options=OPTIONS | {"num_predict": 32},
+        num_ctx=512,
     )
-    turn = session.run("Read the weather report of Oslo.")
-    assert turn.tools_used[0] == "read_report"
+    turn = session.run("Good morning from Bergen!")
+    (call,) = turn.steps[0].calls
+    assert set(call.arguments) == {"city"}
+    assert call.repairs == ()  # held to the schema, so there is nothing to mend
+    assert "read_report" in turn.steps[0].raw[slice(*call.span)]
     assert any("is full" in note for step in turn.steps for note in step.notes)
     assert all(step.usage.prompt_tokens <= 512 for step in turn.steps)
     assert len(turn.steps[0].results[0].content) > 10_000  # what the application has is whole
