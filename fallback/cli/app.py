@@ -30,6 +30,7 @@ from fallback.cli.options import (
     ToolFiles,
     User,
 )
+from fallback.cli.serve import serve
 
 app = typer.Typer(
     name="fallback",
@@ -297,81 +298,7 @@ def doctor(host: Host = None, as_json: AsJson = False) -> int:
     return show(host, as_json=as_json)
 
 
-@app.command()
-def serve(
-    upstream: Annotated[
-        str | None,
-        typer.Option(
-            "--upstream",
-            help="URL of the server behind, or 'embedded'. Default: OLLAMA_HOST, or who answers.",
-        ),
-    ] = None,
-    upstream_kind: Annotated[
-        Literal["auto", "ollama", "openai"] | None,
-        typer.Option("--upstream-kind", help="What it speaks; it is asked by default."),
-    ] = None,
-    host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Default 11435; 0 is any.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="Settings; default ./fallback.toml.")
-    ] = None,
-    mode: Annotated[
-        Literal["auto", "native", "prompt"] | None,
-        typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
-    ] = None,
-    dialect: Annotated[
-        Literal["fenced", "pythonic"] | None,
-        typer.Option("--dialect", help="How the model is told to write a call."),
-    ] = None,
-    num_ctx: Annotated[
-        int | None, typer.Option("--num-ctx", min=256, help="Window; one that fits by default.")
-    ] = None,
-    corrections: Annotated[
-        int | None,
-        typer.Option("--corrections", min=0, help="Unseen second tries of a malformed call."),
-    ] = None,
-    api_keys_file: Annotated[
-        Path | None, typer.Option("--api-keys-file", help="One key a line; see FALLBACK_API_KEY.")
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen for other machines without any key.")
-    ] = False,
-    stream_arguments: Annotated[
-        bool,
-        typer.Option("--stream-arguments", help="Send arguments as they are written, unchecked."),
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes; one by default.")
-    ] = None,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option("--log-level")
-    ] = None,
-    traces: Annotated[
-        bool, typer.Option("--traces", help="Send OpenTelemetry spans as OTEL_* says.")
-    ] = False,
-) -> int:
-    """Stand between any client and a model server, and give every model tools."""
-    from fallback.cli import serve as command
-
-    flags = {
-        "upstream": upstream,
-        "upstream_kind": upstream_kind,
-        "host": host,
-        "port": port,
-        "mode": mode,
-        "dialect": dialect,
-        "num_ctx": num_ctx,
-        "corrections": corrections,
-        "api_keys_file": None if api_keys_file is None else api_keys_file.resolve(),
-        "insecure": insecure or None,
-        "stream_arguments": stream_arguments or None,
-        "workers": workers,
-        "log_level": log_level,
-        "traces": traces or None,
-    }
-    return command.serve(flags, config)
+app.command()(serve)
 
 
 @models.command("list")
