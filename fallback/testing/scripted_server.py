@@ -178,6 +178,42 @@ class _Server:
             self.open -= 1
             self.broken_off += not whole
 
+    async def completions(self, request: Request) -> Response:
+        """The chat endpoint that other servers have, always streamed."""
+        from starlette.responses import JSONResponse, StreamingResponse
+
+        body = await self.body(request)
+        model = self.model(body)
+        if model is None:
+            missing = {"message": f"The model {body.get('model')} does not exist", "code": 404}
+            return JSONResponse({"error": missing}, 404)
+        reply = model.next()
+        if reply.fault in _STATUS:
+            status, text = _STATUS[reply.fault]
+            return JSONResponse({"error": {"message": text}}, status)
+        return StreamingResponse(self.events(model, reply), media_type="text/event-stream")
+
+    async def events(self, model: Model, reply: Reply) -> AsyncIterator[bytes]:
+        """The events of one reply."""
+        size = model.chunk
+        for start in range(0, len(reply.thinking), size):
+            yield _event({"reasoning_content": reply.thinking[start : start + size]})
+        for start in range(0, len(reply.text), size):
+            yield _event({"content": reply.text[start : start + size]})
+        if reply.fault == "error_in_text":
+            yield b'data: {"error": {"message": "out of memory"}}\n\n'
+        elif reply.fault is None:
+            yield _event({}, reply.reason)
+            usage = {"prompt_tokens": 50, "completion_tokens": 20}
+            yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+            yield b"data: [DONE]\n\n"
+
+    async def models_list(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        listed = [{"id": name, "object": "model"} for name in self.models]
+        return JSONResponse({"object": "list", "data": listed})
+
     async def show(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
 
@@ -265,6 +301,11 @@ def _line(body: Mapping[str, Any], piece: Mapping[str, Any]) -> bytes:
     return json.dumps({**head, **piece}).encode() + b"\n"
 
 
+def _event(delta: Mapping[str, Any], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+
+
 def _end(body: Mapping[str, Any], reply: Reply, *, chat: bool) -> dict[str, Any]:
     said = json.dumps([body.get(key) for key in ("prompt", "system", "messages", "tools")])
     last = {"message": {"role": "assistant", "content": ""}} if chat else {"response": ""}
@@ -325,6 +366,8 @@ def create_app(models: Mapping[str, Model]) -> Starlette:
             Route("/api/show", server.show, methods=["POST"]),
             Route("/api/chat", server.answer, methods=["POST"]),
             Route("/api/generate", server.answer, methods=["POST"]),
+            Route("/v1/chat/completions", server.completions, methods=["POST"]),
+            Route("/v1/models", server.models_list),
             Route("/api/embed", echo, methods=["POST"]),
             Route("/v1/embeddings", echo, methods=["POST"]),
             Route("/_requests", server.seen),
