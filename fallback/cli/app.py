@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.exits import MEANING
 from fallback.cli.ledger_app import ledger as ledger_commands
@@ -347,3 +348,7 @@ def engine_serve(
     from fallback.cli.engine import serve
 
     return serve(host, port)
+
+
+app.command()(compare_app.compare)
+app.command()(compare_app.report)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from fallback.cli.inputs import InputError
+from fallback.compare.faults import CaseError, StoreError
 from fallback.errors import (
     BackendConnectionError,
     BackendError,
@@ -49,7 +50,7 @@ MEANING: dict[ExitCode, str] = {
         "the turn ended without an answer (step limit, deadline, ...), or fuzzing broke a law"
     ),
     ExitCode.USAGE: "the command line or a setting is wrong",
-    ExitCode.FILE: "a file of tools, a batch or a reply cannot be read",
+    ExitCode.FILE: "a file (tools, a batch, a suite, results) cannot be read or written",
     ExitCode.UNREACHABLE: "no model server answers, and no embedded engine is installed",
     ExitCode.MODEL_UNKNOWN: "the server does not have the model",
     ExitCode.CAPABILITY: "the model cannot do what was asked of it",
@@ -69,6 +70,8 @@ MEANING: dict[ExitCode, str] = {
 _BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (ToolFileError, ExitCode.FILE),
     (InputError, ExitCode.FILE),
+    (CaseError, ExitCode.FILE),
+    (StoreError, ExitCode.FILE),
     (ConfigurationError, ExitCode.USAGE),
     (BackendConnectionError, ExitCode.UNREACHABLE),
     (ModelNotFoundError, ExitCode.MODEL_UNKNOWN),

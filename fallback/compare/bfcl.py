@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fallback.compare.cases import Case, CaseError, read_case
+from fallback.compare.cases import Case, read_case
+from fallback.compare.faults import CaseError
 
 __all__ = ["CATEGORIES", "bfcl_cases", "json_schema", "questions"]
 

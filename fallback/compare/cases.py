@@ -34,16 +34,20 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.compare import patterns
+from fallback.compare.faults import CaseError
 from fallback.compare.patterns import Fields
-from fallback.errors import ConfigurationError, FallbackError
-from fallback.tools import Tool
+from fallback.errors import FallbackError, ToolFailed
+from fallback.tools import Risk, Tool
 
-__all__ = ["Case", "CaseError", "ExpectedAnswer", "ExpectedCall", "ScriptedResult", "read_case"]
-__all__ += ["padding_text", "read_lines"]
-
-
-class CaseError(ConfigurationError):
-    """A suite, or one of its lines, is not what it should be."""
+__all__ = [
+    "Case",
+    "ExpectedAnswer",
+    "ExpectedCall",
+    "ScriptedResult",
+    "padding_text",
+    "read_case",
+    "read_lines",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +101,15 @@ class Case:
 
     def catalogue(self) -> Catalogue:
         """The tools with handlers that return what the case says; without results, no handlers."""
+        if not self.results:
+            return Catalogue(self.tools)
         return Catalogue(
-            Tool.from_dict(tool, self._handler(tool) if self.results else None)
+            # They only look something up, so nobody has to approve of a call.
+            Tool.from_dict(tool, self._handler(tool), risk=Risk.READ_ONLY)
             for tool in self.tools
         )
 
     def _handler(self, tool: Mapping[str, Any]) -> Any:
-        from fallback.errors import ToolFailed
-
         name = _name_of(tool)
 
         def run(**arguments: Any) -> str:

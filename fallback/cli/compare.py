@@ -1,0 +1,209 @@
+"""``fallback compare`` and ``fallback report``: run what is missing, keep it, and show it."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fallback.cli.exits import ExitCode, exit_code_of
+from fallback.cli.output import complain, console, error_line, visible
+
+if TYPE_CHECKING:
+    from fallback.compare.running import Summary
+    from fallback.compare.units import Sampling, Unit
+
+__all__ = ["CompareOptions", "compare", "report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """The command line, read."""
+
+    models: tuple[str, ...]
+    hosts: tuple[str, ...]
+    ways: tuple[str, ...]
+    suites: tuple[str, ...]
+    limit: int | None
+    repeats: int
+    sampling: Sampling
+    out: Path
+    with_report: bool
+
+
+def compare(options: CompareOptions) -> int:
+    """Run all units that ``options.out`` does not hold yet.
+
+    Returns:
+        The exit code: 0 if everything that can be run has been.
+    """
+    from fallback.compare.hosts import describe, hosts_of
+    from fallback.compare.running import missing, run_missing, units_of
+    from fallback.compare.store import open_store
+    from fallback.compare.suites import cases_of
+    from fallback.compare.ways import ways_of
+
+    ways = ways_of(options.ways)
+    cases = cases_of(options.suites, limit=options.limit, seed=options.sampling.seed)
+    with open_store(options.out) as store, hosts_of(options.hosts) as hosts:
+        models = options.models or (_default_model(hosts[0].url),)
+        infos = describe(hosts, models)
+        sampling = options.sampling
+        units = list(units_of(models, ways, cases, repeats=options.repeats, sampling=sampling))
+        left = missing(units, infos, store)
+        store.add_cases(cases)
+        store.add_run(_run_of(options, models, [host.url for host in hosts]))
+        known = len(units) - len(left)
+        _say(f"{len(units)} units, {known} of them finished before; results in {options.out}")
+        try:
+            with _watching(len(units), known) as watch:
+                summary = run_missing(left, infos, hosts, store, watch)
+        except KeyboardInterrupt:
+            _say(f"stopped; {len(store)} results are kept. The same command goes on from here.")
+            raise
+    return _end(summary, len(left), options)
+
+
+def _default_model(url: str) -> str:
+    from fallback.errors import ConfigurationError
+    from fallback.hosts import EMBEDDED
+
+    if url != EMBEDDED:
+        raise ConfigurationError(f"name a model of {url} with --model")
+    from fallback.engine.models import DEFAULT_MODEL
+
+    return DEFAULT_MODEL
+
+
+def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str]) -> dict[str, str]:
+    """How this run was started, without whatever secret a URL may carry."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    words = ["fallback", "compare"]
+    sampling = options.sampling
+    for flag, values in (
+        ("--model", models),
+        ("--way", options.ways),
+        ("--suite", options.suites),
+        ("--limit", [options.limit]),
+        ("--seed", [sampling.seed or None]),
+        ("--repeat", [options.repeats if options.repeats > 1 else None]),
+        ("--temperature", [sampling.temperature or None]),
+        ("--num-ctx", [sampling.num_ctx]),
+        ("--num-predict", [sampling.num_predict]),
+    ):
+        for value in values:
+            words += [] if value is None else [flag, str(value)]
+    from fallback import __version__
+
+    where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
+    hosts = ", ".join(_without_login(url) for url in urls)
+    return {"at": now, "command": shlex.join(words), "where": f"{where}, {hosts}"}
+
+
+def _without_login(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _end(summary: Summary, wanted: int, options: CompareOptions) -> int:
+    skipped = f", {summary.skipped} not possible" if summary.skipped else ""
+    _say(f"{summary.done} of {wanted} finished now{skipped}")
+    code: int = ExitCode.OK
+    if summary.failed:
+        _say(f"{summary.failed} are left; the same command goes on from here")
+    if summary.error is not None:
+        complain(summary.error)
+        code = exit_code_of(summary.error)
+    if options.with_report:
+        code = report(options.out) or code
+    return code
+
+
+def report(folder: Path) -> int:
+    """Write the report of a folder of results; returns the exit code."""
+    from fallback.compare.report import write_report
+
+    written = write_report(folder)
+    for path in written.paths:
+        _say(f"wrote {path}")
+    for note in written.notes:
+        _say(note)
+    return ExitCode.OK
+
+
+def _say(line: str) -> None:
+    console(stderr=True).print(visible(line))
+
+
+@contextmanager
+def _watching(total: int, known: int) -> Iterator[_Bar | _Lines]:
+    """A bar with the time that is left on a terminal; elsewhere a line now and then."""
+    if not sys.stderr.isatty():
+        yield _Lines(total, known)
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    # Units differ widely in length: the speed of the last few would make the estimate jump.
+    with Progress(*columns, console=console(stderr=True), speed_estimate_period=3600) as progress:
+        yield _Bar(progress, progress.add_task("starting", total=total, completed=known))
+
+
+class _Bar:
+    def __init__(self, progress: Any, task: Any) -> None:
+        self._progress, self._task = progress, task
+
+    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
+        self._advance(unit)
+
+    def skipped(self, unit: Unit) -> None:
+        self._advance(unit)
+
+    def _advance(self, unit: Unit) -> None:
+        name = visible(f"{unit.model} {unit.way.name}")
+        self._progress.update(self._task, advance=1, description=name[:40])
+
+    def said(self, line: str) -> None:
+        self._progress.console.print(error_line(line))
+
+
+class _Lines:
+    """A line for every twentieth part of the work."""
+
+    def __init__(self, total: int, known: int) -> None:
+        self._total, self._count = total, known
+
+    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
+        self._advance()
+
+    def skipped(self, unit: Unit) -> None:
+        self._advance()
+
+    def _advance(self) -> None:
+        before, self._count = self._count, self._count + 1
+        if self._count * 20 // self._total > before * 20 // self._total:
+            _say(f"{self._count} of {self._total}")
+
+    def said(self, line: str) -> None:
+        _say(error_line(line))

@@ -1,0 +1,85 @@
+"""The options of ``fallback compare`` and ``fallback report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="May be repeated. Default: the embedded engine's own."),
+    ] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", help="URL of an Ollama server, or 'embedded'; may be repeated."),
+    ] = None,
+    way: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--way",
+            help="native, native+read, prompt:DIALECT[+chat][+no-example], or all; may be repeated."
+            " Default: both native ways and every dialect.",
+        ),
+    ] = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suite",
+            help="builtin (the default), bfcl, bfcl:CATEGORY, or a JSONL file; may be repeated.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Cases of each suite. Default: all.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of the sampling and of the choice of cases.")
+    ] = 0,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Times that a case is asked.")] = 1,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")
+    ] = 0.0,
+    num_ctx: Annotated[
+        int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
+    ] = None,
+    num_predict: Annotated[
+        int, typer.Option("--num-predict", min=1, help="Tokens that one reply may have.")
+    ] = 1024,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Results go here and are kept.")
+    ] = Path("comparison"),
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the report at the end.")
+    ] = True,
+) -> int:
+    """Measure which way of calling tools works best for a model; goes on where it was stopped."""
+    from fallback.cli import compare as command
+    from fallback.compare.units import Sampling
+
+    return command.compare(
+        command.CompareOptions(
+            models=tuple(model or ()),
+            hosts=tuple(host or ()),
+            ways=tuple(way or ()),
+            suites=tuple(suite or ()),
+            limit=limit,
+            repeats=repeat,
+            sampling=Sampling(
+                temperature=temperature, seed=seed, num_predict=num_predict, num_ctx=num_ctx
+            ),
+            out=out,
+            with_report=with_report,
+        )
+    )
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="As given to compare as --out.")],
+) -> int:
+    """Write the report of a comparison again: HTML, Markdown, CSV, and a picture."""
+    from fallback.cli.compare import report as write
+
+    return write(folder)

@@ -1,0 +1,104 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const chosen = (id) => document.getElementById(id).value;
+  const PAGE = 50;
+  let page = PAGE;
+
+  // Whatever a model wrote becomes a text node; nothing here is ever read as markup.
+  function element(tag, text, name) {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (name) made.className = name;
+    return made;
+  }
+
+  function block(parent, title, text) {
+    parent.append(element("h4", title), element("pre", text));
+  }
+
+  function reply(step) {
+    const shown = element("pre");
+    for (const [kind, text, note] of step.pieces) {
+      const piece = element("span", text, kind);
+      if (note) piece.title = note;
+      shown.append(piece);
+    }
+    if (!step.pieces.length) shown.append(element("span", "(nothing)", "dropped"));
+    return shown;
+  }
+
+  function body(failure) {
+    const made = element("div");
+    for (const fault of failure.faults) made.append(element("p", fault, "fault"));
+    for (const [role, text] of failure.prompt) block(made, `prompt: ${role}`, text);
+    if (failure.tools.length) block(made, "tools", JSON.stringify(failure.tools, null, 1));
+    failure.steps.forEach((step, index) => {
+      made.append(element("h4", `reply ${index + 1} (${step.path}, calls from: ${step.source})`));
+      if (step.reasoning) made.append(element("pre", step.reasoning, "reasoning"));
+      made.append(reply(step));
+      if (step.notes.length) made.append(element("p", step.notes.join("; ")));
+      for (const result of step.results) {
+        block(made, `result of ${result.name} (${result.status})`, result.text);
+      }
+    });
+    block(made, "expected", JSON.stringify(failure.expected, null, 1));
+    block(made, "got", JSON.stringify(failure.got, null, 1));
+    block(made, `answer (${failure.stop})`, failure.answer);
+    return made;
+  }
+
+  function entry(failure) {
+    const made = element("details");
+    const where = [failure.model, failure.way, failure.suite, failure.case];
+    made.append(element("summary", `${where.join(" · ")}: ${failure.question.slice(0, 160)}`));
+    made.addEventListener("toggle", () => {
+      if (made.open && made.childElementCount === 1) made.append(body(failure));
+    });
+    return made;
+  }
+
+  function showFailures() {
+    const found = data.failures.filter((failure) =>
+      (!chosen("model") || failure.model === chosen("model")) &&
+      (!chosen("way") || failure.way === chosen("way")) &&
+      (!chosen("stage") || failure.stages.includes(chosen("stage"))));
+    document.getElementById("list").replaceChildren(...found.slice(0, page).map(entry));
+    document.getElementById("count").textContent = `${found.length} of them match the filters.`;
+    document.getElementById("older").hidden = found.length <= page;
+  }
+
+  function showTables() {
+    const model = chosen("model"), way = chosen("way"), stage = chosen("stage");
+    for (const section of document.querySelectorAll("section[data-model]")) {
+      section.hidden = Boolean(model) && section.dataset.model !== model;
+    }
+    for (const row of document.querySelectorAll("tr[data-way]")) {
+      row.hidden = Boolean(way) && row.dataset.way !== way;
+    }
+    for (const cell of document.querySelectorAll("table [data-stage]")) {
+      cell.hidden = Boolean(stage) && cell.dataset.stage !== stage;
+    }
+    for (const line of document.querySelectorAll(".verdicts li")) {
+      const about = JSON.parse(line.dataset.ways);
+      line.hidden = line.dataset.stage !== (stage || "right") || (Boolean(way) && !about.includes(way));
+    }
+  }
+
+  function refresh() {
+    page = PAGE;
+    showTables();
+    showFailures();
+  }
+
+  document.getElementById("filters").addEventListener("change", refresh);
+  document.getElementById("older").addEventListener("click", () => { page += PAGE; showFailures(); });
+  refresh();
+
+  const places = document.querySelectorAll(".chart");
+  const drawn = data.charts.map((chart, index) =>
+    window.vegaEmbed(places[index], chart.spec, { actions: false, renderer: "svg", ast: true }));
+  Promise.all(drawn).then(
+    () => { document.body.dataset.charts = "drawn"; },
+    (error) => { document.body.dataset.charts = `failed: ${error}`; });
+})();

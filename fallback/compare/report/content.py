@@ -1,0 +1,209 @@
+"""What a report says, before it is HTML, Markdown or a table: plain values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fallback.compare.stages import STAGES
+from fallback.compare.verdicts import Judged, Pairing, Row, judged, pairings, table
+
+__all__ = ["Content", "content_of", "failures", "sentences"]
+
+_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+MAX_PER_GROUP = 100
+"""Failures of one way, model and suite that the report shows: it has to open on a phone."""
+
+MAX_CHARS = 20_000
+"""Characters of one prompt or reply that the report shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that is shown.
+
+    Attributes:
+        results: the judged records.
+        rows: one for each model, suite and way.
+        pairings: every two ways.
+        runs: the commands that made the results, as they were recorded.
+        unknown: records whose case the folder does not hold.
+    """
+
+    results: Sequence[Judged]
+    rows: Sequence[Row]
+    pairings: Sequence[Pairing]
+    runs: Sequence[Mapping[str, Any]]
+    unknown: int
+
+    def names(self, key: str) -> list[str]:
+        """The values of a record's key, in the order in which they were first met."""
+        return list(dict.fromkeys(str(result.record[key]) for result in self.results))
+
+    @property
+    def suites(self) -> list[str]:
+        """The suites of the rows, all of them together included."""
+        return list(dict.fromkeys(row.suite for row in self.rows))
+
+
+def content_of(
+    records: Sequence[Mapping[str, Any]],
+    cases: Mapping[str, Mapping[str, Any]],
+    runs: Sequence[Mapping[str, Any]],
+) -> Content:
+    """Judge the records and count."""
+    results = judged(map(_writable, records), {key: _writable(c) for key, c in cases.items()})
+    return Content(
+        results=results,
+        rows=table(results),
+        pairings=pairings(results),
+        runs=[_writable(run) for run in runs],
+        unknown=len(records) - len(results),
+    )
+
+
+def _writable(value: Any) -> Any:
+    """The value without what no HTML and no XML can hold: controls and lone surrogates.
+
+    Each becomes one other character, so that no span is moved; a control becomes its picture.
+    """
+    if isinstance(value, str):
+        return _UNWRITABLE.sub(_stand_in, value)
+    if isinstance(value, Mapping):
+        return {_writable(key): _writable(held) for key, held in value.items()}
+    return [_writable(held) for held in value] if isinstance(value, list | tuple) else value
+
+
+def _stand_in(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "\ufffd"
+
+
+def sentences(content: Content, stage: str = "right") -> list[Pairing]:
+    """The pairings worth a sentence: each way against the best of its model and suite, by share."""
+    found = []
+    best: dict[tuple[str, str], str] = {}
+    for row in content.rows:
+        share = row.stages.get(stage)
+        key = (row.model, row.suite)
+        if share is not None and (
+            key not in best or share.value > _share(content, *key, best[key], stage)
+        ):
+            best[key] = row.way
+    for pairing in content.pairings:
+        leader = best.get((pairing.model, pairing.suite))
+        if pairing.stage == stage and leader in (pairing.first, pairing.second):
+            found.append(pairing if pairing.first == leader else turned(pairing))
+    return found
+
+
+def _share(content: Content, model: str, suite: str, way: str, stage: str) -> float:
+    return next(
+        row.stages[stage].value
+        for row in content.rows
+        if (row.model, row.suite, row.way) == (model, suite, way)
+    )
+
+
+def turned(pairing: Pairing) -> Pairing:
+    """The same comparison, told of the second way."""
+    return replace(
+        pairing,
+        first=pairing.second,
+        second=pairing.first,
+        share=pairing.other,
+        other=pairing.share,
+        better=pairing.worse,
+        worse=pairing.better,
+    )
+
+
+def failures(results: Iterable[Judged]) -> tuple[list[dict[str, Any]], int]:
+    """What went wrong, turn by turn, for people to look at; and how many more there are."""
+    shown: list[dict[str, Any]] = []
+    seen: Counter[tuple[str, str, str]] = Counter()
+    more = 0
+    for result in results:
+        if result.judgement.stages["right"]:
+            continue
+        record = result.record
+        group = (record["model"], record["way"], record["suite"])
+        seen[group] += 1
+        if seen[group] > MAX_PER_GROUP:
+            more += 1
+        else:
+            shown.append(_failure(result))
+    return shown, more
+
+
+def _failure(result: Judged) -> dict[str, Any]:
+    record, case, judgement = result.record, result.case, result.judgement
+    failed = [s.name for s in STAGES if _is_failure(judgement.stages[s.name], good=s.good)]
+    return {
+        "model": record["model"],
+        "way": record["way"],
+        "suite": record["suite"],
+        "case": record["case"],
+        "kind": record["kind"],
+        "repeat": record["repeat"],
+        "stages": failed,
+        "question": case["question"],
+        "prompt": [[role, cut(text)] for role, text in record["prompt"]],
+        "tools": [] if record["way"].startswith("prompt") else case["tools"],
+        "expected": {"calls": case["calls"], "answer": case.get("answer")},
+        "got": [{"name": call.name, "arguments": dict(call.arguments)} for call in judgement.made],
+        "answer": cut(record["answer"]),
+        "stop": record["stop"],
+        "faults": list(judgement.faults),
+        "steps": [_step(step) for step in record["steps"]],
+    }
+
+
+def _is_failure(value: bool | float | None, *, good: bool) -> bool:
+    return value is not None and (value < 1 if good else value > 0)
+
+
+def _step(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "pieces": pieces(step["raw"], step["segments"]),
+        "reasoning": cut(step["reasoning"]),
+        "source": step["source"],
+        "path": step["path"],
+        "notes": step["notes"],
+        "results": [
+            {"name": call["name"], "status": call["status"], "text": cut(call["result"])}
+            for call in step["calls"]
+        ],
+    }
+
+
+def pieces(raw: str, segments: Iterable[Sequence[Any]]) -> list[list[str]]:
+    """The reply as ``[kind, text, note]``; what no segment covers is of kind ``text``."""
+    found: list[list[str]] = []
+    place = 0
+    for kind, start, end, note in segments:
+        if start > place:
+            found.append(["text", raw[place:start], ""])
+        if end > max(start, place):
+            found.append([kind, raw[max(start, place) : end], note])
+        place = max(place, end)
+    found.append(["text", raw[place:], ""])
+    left = MAX_CHARS
+    kept = []
+    for kind, text, note in found:
+        if text and left > 0:
+            kept.append([kind, cut(text, left), note])
+            left -= len(text)
+    return kept
+
+
+def cut(text: str, most: int = MAX_CHARS) -> str:
+    """The text, its middle left out if it is too long."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[len(text) - half :]}"

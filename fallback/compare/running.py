@@ -1,0 +1,236 @@
+"""Running all units that are missing, on one host or on several, and what can go wrong with them.
+
+The units of one case stand next to each other, so that a run that is broken off leaves ways that
+can be compared on the same cases. A host does one unit at a time: a second one beside it would make
+the times of both worthless.
+
+What must stay true: a record is in the store before anything is said about it, and whatever ends
+the run, an interrupt or a full disk, nothing that is in the store is lost.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fallback.backend import ModelInfo
+from fallback.compare.cases import Case
+from fallback.compare.hosts import Host
+from fallback.compare.store import Store
+from fallback.compare.units import Sampling, Unit, key_of, run_unit
+from fallback.compare.ways import Way
+from fallback.errors import (
+    BackendConnectionError,
+    BackendError,
+    CapabilityError,
+    FallbackError,
+    ModelNotFoundError,
+)
+
+__all__ = ["Summary", "Watcher", "missing", "run_missing", "units_of"]
+
+MAX_TROUBLE = 3
+"""Units that fail in a row before a host is given up: by then it is not one odd case."""
+
+
+class Watcher(Protocol):
+    """Who is told how it goes."""
+
+    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
+        """A unit is finished and kept."""
+        ...
+
+    def skipped(self, unit: Unit) -> None:
+        """A unit will not be run."""
+        ...
+
+    def said(self, line: str) -> None:
+        """Something a person should know."""
+        ...
+
+
+@dataclass(slots=True)
+class Summary:
+    """What became of a run.
+
+    Attributes:
+        done: units that were finished.
+        skipped: units that cannot be run: the model or the way is not available.
+        failed: units that failed for reasons that have nothing to do with them.
+        error: what ended the run, or a part of it, before its time; the first such.
+    """
+
+    done: int = 0
+    skipped: int = 0
+    failed: int = 0
+    error: FallbackError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    host: Host
+    unit: Unit
+    record: Mapping[str, Any] | None = None
+    error: BackendError | None = None
+
+
+@dataclass(slots=True)
+class _Work:
+    """The units that are left, and what is known not to work; shared by all hosts."""
+
+    left: deque[Unit]
+    left_out: list[Unit] = field(default_factory=list)
+    closed: set[tuple[str, str]] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def take(self) -> Unit | None:
+        with self.lock:
+            while self.left and not self.stop.is_set():
+                unit = self.left.popleft()
+                if not self.closes(unit):
+                    return unit
+                self.left_out.append(unit)
+            return None
+
+    def closes(self, unit: Unit) -> bool:
+        return (unit.model, "") in self.closed or (unit.model, unit.way.name) in self.closed
+
+    def give_back(self, unit: Unit) -> None:
+        with self.lock:
+            self.left.appendleft(unit)
+
+
+def units_of(
+    models: Iterable[str],
+    ways: Sequence[Way],
+    cases: Sequence[Case],
+    *,
+    repeats: int = 1,
+    sampling: Sampling,
+) -> Iterator[Unit]:
+    """All units. Cases that need another window stand together: a server reloads a model for it."""
+    ordered = sorted(cases, key=lambda case: case.num_ctx or 0)
+    for model in models:
+        for repeat in range(repeats):
+            for case in ordered:
+                for way in ways:
+                    yield Unit(model=model, way=way, case=case, repeat=repeat, sampling=sampling)
+
+
+def missing(units: Iterable[Unit], infos: Mapping[str, ModelInfo], store: Store) -> list[Unit]:
+    """The units that the store has no record of."""
+    return [unit for unit in units if key_of(unit, infos[unit.model]) not in store.keys]
+
+
+def run_missing(
+    units: Iterable[Unit],
+    infos: Mapping[str, ModelInfo],
+    hosts: Sequence[Host],
+    store: Store,
+    watch: Watcher,
+) -> Summary:
+    """Run units and keep their records.
+
+    Args:
+        units: without those that the store has.
+        infos: what the hosts say about each model.
+        hosts: where to run; one that is lost leaves its units to the others.
+        store: where the records go.
+        watch: who is told.
+
+    Raises:
+        StoreError: a record could not be kept.
+        KeyboardInterrupt: the user has had enough; whatever is finished is kept.
+    """
+    work = _Work(deque(units))
+    summary = Summary()
+    try:
+        for outcome in _outcomes(work, infos, hosts):
+            if outcome.record is not None:
+                store.add(outcome.record)
+                summary.done += 1
+                watch.done(outcome.unit, outcome.record)
+            elif outcome.error is not None:
+                _trouble(outcome, outcome.error, work, summary, watch)
+    finally:
+        work.stop.set()
+    summary.skipped = len(work.left_out)
+    for unit in work.left_out:
+        watch.skipped(unit)
+    summary.failed += len(work.left)
+    return summary
+
+
+def _trouble(
+    outcome: _Outcome, error: BackendError, work: _Work, summary: Summary, watch: Watcher
+) -> None:
+    """Decide what else a failure rules out."""
+    unit, host = outcome.unit, outcome.host
+    if isinstance(error, CapabilityError) and error.missing != "completion":
+        work.closed.add((unit.model, unit.way.name))
+        work.left_out.append(unit)
+        watch.said(f"{unit.model} cannot be asked by way of {unit.way.name}: {error}")
+    elif isinstance(error, ModelNotFoundError | CapabilityError):
+        work.closed.add((unit.model, ""))
+        work.left_out.append(unit)
+        summary.error = summary.error or error
+        watch.said(f"{unit.model} is left out from here on: {error}")
+    elif isinstance(error, BackendConnectionError):
+        work.give_back(unit)
+        summary.error = summary.error or error
+        watch.said(f"{host.url} is lost: {error}")
+    else:
+        summary.failed += 1
+        summary.error = summary.error or error
+        watch.said(f"{unit.case.id} by way of {unit.way.name} failed and is put off: {error}")
+
+
+def _outcomes(
+    work: _Work, infos: Mapping[str, ModelInfo], hosts: Sequence[Host]
+) -> Iterator[_Outcome]:
+    if len(hosts) == 1:  # in this thread, where an interrupt ends a reply at once
+        yield from _served(hosts[0], work, infos)
+        return
+    heard: queue.SimpleQueue[_Outcome | BaseException | None] = queue.SimpleQueue()
+
+    def serve(host: Host) -> None:
+        try:
+            for outcome in _served(host, work, infos):
+                heard.put(outcome)
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            heard.put(error)
+        heard.put(None)
+
+    for host in hosts:
+        threading.Thread(target=serve, args=(host,), daemon=True).start()
+    serving = len(hosts)
+    while serving:
+        said = heard.get()
+        if isinstance(said, BaseException):
+            raise said
+        if said is None:
+            serving -= 1
+        else:
+            yield said
+
+
+def _served(host: Host, work: _Work, infos: Mapping[str, ModelInfo]) -> Iterator[_Outcome]:
+    """What one host makes of the units, until none are left or the host is lost."""
+    troubles = 0
+    while troubles < MAX_TROUBLE and (unit := work.take()) is not None:
+        try:
+            record = run_unit(unit, host.backend(unit), infos[unit.model])
+        except BackendError as error:
+            yield _Outcome(host, unit, error=error)
+            if isinstance(error, BackendConnectionError):
+                return
+            if not isinstance(error, CapabilityError | ModelNotFoundError):
+                troubles += 1
+        else:
+            troubles = 0
+            yield _Outcome(host, unit, record=record)

@@ -1,0 +1,107 @@
+"""For the tests of comparisons: suites, a model that answers by rule, and folders of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fallback.backend import GenerationRequest
+from fallback.compare.cases import Case, read_case
+from fallback.compare.hosts import Host
+from fallback.compare.running import Summary, missing, run_missing, units_of
+from fallback.compare.store import Store
+from fallback.compare.units import Sampling, Unit
+from fallback.compare.ways import Way, ways_of
+from fallback.testing import ScriptedBackend
+
+WEATHER = {
+    "name": "get_weather",
+    "description": "Weather in a city.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+}
+MAIL = {
+    "name": "send_email",
+    "description": "Send an email.",
+    "parameters": {
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "body": {"type": "string"}},
+        "required": ["to", "body"],
+    },
+}
+
+Rule = Callable[[GenerationRequest], Any]
+
+
+def case_of(**given: Any) -> Case:
+    """A case with the weather in it, unless something else is said."""
+    value = {
+        "id": "c1",
+        "question": "What is the weather in Oslo?",
+        "tools": [WEATHER],
+        "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
+    } | given
+    return read_case("tests", value)
+
+
+def fenced(name: str, **arguments: Any) -> str:
+    return f"```tool_call\n{json.dumps({'name': name, 'arguments': arguments})}\n```"
+
+
+def model(rule: Rule, *, native: bool = True) -> ScriptedBackend:
+    """A model that answers by rule, as often as it is asked."""
+    return ScriptedBackend([rule] * 1000, capabilities=["tools"] if native else [])
+
+
+def host_of(rule: Rule, *, url: str = "http://127.0.0.1:1", native: bool = True) -> Host:
+    backend = model(rule, native=native)
+    return Host(url, {"generate": backend, "chat": backend}, backend.close)
+
+
+class Watch:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.finished: list[str] = []
+        self.left_out: list[str] = []
+        self.lines: list[str] = []
+
+    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
+        self.finished.append(f"{unit.case.id} {unit.way.name}")
+
+    def skipped(self, unit: Unit) -> None:
+        self.left_out.append(f"{unit.case.id} {unit.way.name}")
+
+    def said(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def run(
+    store: Store,
+    cases: Sequence[Case],
+    hosts: Sequence[Host],
+    *,
+    ways: Sequence[str] = ("native+read", "prompt:fenced"),
+    models: Sequence[str] = ("m",),
+    watch: Watch | None = None,
+    repeats: int = 1,
+) -> Summary:
+    """What the command does, without its command line."""
+    infos = {name: hosts[0].backends["generate"].describe(name) for name in models}
+    chosen: tuple[Way, ...] = ways_of(ways)
+    units = units_of(models, chosen, cases, repeats=repeats, sampling=Sampling())
+    left = missing(units, infos, store)
+    store.add_cases(cases)
+    store.add_run({"at": "2030-01-01T00:00:00+00:00", "command": "fallback compare", "where": "x"})
+    return run_missing(left, infos, hosts, store, watch or Watch())
+
+
+def written(path: Path, *lines: Mapping[str, Any]) -> Path:
+    """A suite as a file."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path

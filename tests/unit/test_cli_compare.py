@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compare_kit import WEATHER, written
+
+from fallback.cli import main
+from fallback.compare.store import open_store, read_records, read_runs
+
+CASES = [
+    {
+        "id": f"c{number}",
+        "question": f"Question {number}?",
+        "tools": [WEATHER],
+        "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
+    }
+    for number in range(3)
+]
+REPLY = 'get_weather(city="Oslo")'
+
+
+class Server:
+    """Ollama's wire with one model ``m``, that can be told to die or to wait."""
+
+    def __init__(self) -> None:
+        self.generations = 0
+        self.dies_after: int | None = None
+        self.waits_after: int | None = None
+        self.waiting = threading.Event()
+        self.leave = threading.Event()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path == "/api/version":
+                    self.answer({"version": "0.33.0"})
+                else:
+                    model = {"name": "m:latest", "model": "m:latest", "digest": "d1"}
+                    self.answer({"models": [model]})
+
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                if asked["model"] != "m":
+                    self.answer({"error": f"model '{asked['model']}' not found"}, status=404)
+                    return
+                if self.path == "/api/show":
+                    template = "{{ .Messages }}<|im_start|><|im_end|>"
+                    self.answer({"template": template, "capabilities": ["completion"]})
+                    return
+                owner.generations += 1
+                if owner.waits_after is not None and owner.generations > owner.waits_after:
+                    owner.waiting.set()
+                    owner.leave.wait(30)
+                if owner.dies_after is not None and owner.generations > owner.dies_after:
+                    self.close_connection = True
+                    return
+                self.answer({"response": REPLY, "done": True, "done_reason": "stop"})
+
+            def answer(self, value: Any, status: int = 200) -> None:
+                data = json.dumps(value).encode() + b"\n"
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self._thread = threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.leave.set()
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, server: Server) -> list[str]:
+    suite = written(tmp_path / "mine.jsonl", *CASES)
+    given = ["compare", "--model", "m", "--host", server.url, "--suite", str(suite)]
+    ways = ["--way", "prompt:fenced", "--way", "prompt:pythonic"]
+    return [*given, *ways, "--out", str(tmp_path / "out")]
+
+
+def test_a_comparison_is_run_kept_and_reported(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 0
+    out = tmp_path / "out"
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "6 units, 0 of them finished before" in said.err
+    assert f"wrote {out / 'report.html'}" in said.err
+    assert len(list(read_records(out))) == 6
+    assert "| prompt:fenced | 100 (44–100) [3] |" in (out / "report.md").read_text("utf-8")
+    # Nothing is left to do, and the report can be written again.
+    assert main([*arguments, "--no-report"]) == 0
+    assert "6 units, 6 of them finished before" in capsys.readouterr().err
+    (out / "report.html").unlink()
+    assert main(["report", str(out)]) == 0
+    assert (out / "report.html").exists()
+
+
+def test_the_command_is_kept_without_secrets(tmp_path: Path, arguments: list[str]) -> None:
+    host = arguments.index("--host") + 1
+    arguments[host] = arguments[host].replace("http://", "http://me:secret@")
+    assert main([*arguments, "--no-report", "--limit", "1"]) == 0
+    (run,) = read_runs(tmp_path / "out")
+    assert "secret" not in json.dumps(run)
+    assert "--model m --way prompt:fenced --way prompt:pythonic" in run["command"]
+    assert "secret" not in (tmp_path / "out" / "results.jsonl").read_text("utf-8")
+
+
+def test_a_server_that_dies_is_told_and_the_rest_is_done_later(
+    tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.dies_after = 2
+    assert main([*arguments, "--no-report"]) in (4, 9)
+    said = capsys.readouterr().err
+    assert "2 of 6 finished now" in said
+    assert "4 are left; the same command goes on from here" in said
+    server.dies_after = None
+    assert main([*arguments, "--no-report"]) == 0
+    assert "4 of 4 finished now" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "complaint"),
+    [
+        ({"--suite": "nothing"}, 3, "there is no suite 'nothing'"),
+        ({"--suite": "bfcl:java"}, 3, "no category 'java'"),
+        ({"--way": "prompt:xml"}, 2, "there is no way 'prompt:xml'"),
+        ({"--model": "other"}, 5, "other"),
+        ({"--host": "http://127.0.0.1:9"}, 4, "127.0.0.1:9"),
+        ({"--limit": "0"}, 2, "--limit"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    changed: dict[str, str],
+    code: int,
+    complaint: str,
+) -> None:
+    more = [word for pair in changed.items() for word in pair]
+    for name, value in changed.items():
+        if name in arguments and name != "--way":
+            arguments[arguments.index(name) + 1] = value
+            more = []
+    assert main([*arguments, *more]) == code
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert complaint in lines[-1]
+    assert "Traceback" not in "".join(lines)
+
+
+def test_a_bad_line_of_a_suite_is_told_with_its_number(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path / "mine.jsonl", CASES[0], {"id": "x", "question": "?", "calls": []})
+    assert main(arguments) == 3
+    assert "mine.jsonl, line 2: there is no 'tools'" in capsys.readouterr().err
+
+
+def test_two_runs_on_one_folder_are_refused(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(tmp_path / "out"):
+        assert main(arguments) == 3
+    assert "another run is writing to" in capsys.readouterr().err
+
+
+def test_a_report_of_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 3
+    assert "holds no results" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a child")
+def test_ctrl_c_keeps_what_is_finished(
+    tmp_path: Path, arguments: list[str], server: Server
+) -> None:
+    server.waits_after = 2
+    command = [sys.executable, "-m", "fallback", *arguments]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}
+    )
+    assert server.waiting.wait(60)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; 2 results are kept. The same command goes on from here." in said
+    assert "Traceback" not in said
+    assert len(list(read_records(tmp_path / "out"))) == 2

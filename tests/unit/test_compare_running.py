@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compare_kit import Watch, case_of, fenced, host_of, run
+
+from fallback.backend import GenerationRequest
+from fallback.compare.hosts import describe
+from fallback.compare.store import Store, open_store, read_records
+from fallback.errors import (
+    BackendConnectionError,
+    BackendStatusError,
+    BackendTimeoutError,
+    CapabilityError,
+    ConfigurationError,
+    ModelNotFoundError,
+)
+
+CASES = [case_of(id=f"c{number}", question=f"Question {number}?") for number in range(4)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path) as opened:
+        yield opened
+
+
+def hello(request: GenerationRequest) -> str:
+    return "Hello."
+
+
+class After:
+    """Says hello some times and then something else."""
+
+    def __init__(self, times: int, then: Any) -> None:
+        self.times, self.then = times, then
+
+    def __call__(self, request: GenerationRequest) -> Any:
+        self.times -= 1
+        return "Hello." if self.times >= 0 else self.then
+
+
+def test_the_ways_of_a_case_stand_together_and_each_is_kept(store: Store) -> None:
+    watch = Watch()
+    summary = run(store, CASES, [host_of(hello)], watch=watch)
+    assert (summary.done, summary.failed, summary.skipped, summary.error) == (8, 0, 0, None)
+    assert watch.finished[:4] == [
+        "c0 native+read",
+        "c0 prompt:fenced",
+        "c1 native+read",
+        "c1 prompt:fenced",
+    ]
+    assert len(list(read_records(store.folder))) == 8
+
+
+def test_a_second_run_does_only_what_is_missing(store: Store) -> None:
+    run(store, CASES[:3], [host_of(hello)])
+    watch = Watch()
+    assert run(store, CASES, [host_of(hello)], watch=watch).done == 2
+    assert watch.finished == ["c3 native+read", "c3 prompt:fenced"]
+    assert run(store, CASES, [host_of(hello)], repeats=2).done == 8
+    assert run(store, CASES, [host_of(hello)], repeats=2).done == 0
+
+
+def test_an_interrupt_keeps_what_is_finished(store: Store) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(store, CASES, [host_of(After(3, KeyboardInterrupt()))])
+    assert len(store) == 3
+    assert run(store, CASES, [host_of(hello)]).done == 5
+
+
+def test_a_host_that_dies_ends_the_run_and_loses_nothing(store: Store) -> None:
+    watch = Watch()
+    dying = host_of(After(3, BackendConnectionError("nothing answers at http://127.0.0.1:1")))
+    summary = run(store, CASES, [dying], watch=watch)
+    assert (summary.done, summary.failed) == (3, 5)
+    assert isinstance(summary.error, BackendConnectionError)
+    assert watch.lines == ["http://127.0.0.1:1 is lost: nothing answers at http://127.0.0.1:1"]
+    assert run(store, CASES, [host_of(hello)]).done == 5
+
+
+def test_the_units_of_a_lost_host_go_to_the_others(store: Store) -> None:
+    lost = host_of(After(1, BackendConnectionError("gone")), url="http://127.0.0.1:1")
+    good = host_of(hello, url="http://127.0.0.1:2")
+    summary = run(store, CASES, [lost, good])
+    # The other may have finished everything before the loss was noticed: its unit is then left.
+    assert summary.done + summary.failed == 8
+    assert summary.failed <= 1
+    assert run(store, CASES, [good]).done == summary.failed
+
+
+def test_a_model_that_disappears_leaves_the_others_alone(store: Store) -> None:
+    gone = ModelNotFoundError("the server has no model 'a'", status=404)
+    seen: dict[str, int] = {}
+
+    def rule(request: GenerationRequest) -> Any:
+        seen[request.model] = seen.get(request.model, 0) + 1
+        return gone if request.model == "a" and seen["a"] > 2 else "Hello."
+
+    watch = Watch()
+    summary = run(store, CASES, [host_of(rule)], models=["a", "b"], watch=watch)
+    assert (summary.done, summary.skipped) == (2 + 8, 6)
+    assert summary.error is gone
+    assert watch.lines == ["a is left out from here on: the server has no model 'a'"]
+
+
+def test_a_way_that_a_model_cannot_go_is_left_out_and_no_error(store: Store) -> None:
+    def rule(request: GenerationRequest) -> Any:
+        refused = CapabilityError("it does not support tools", status=400, missing="tools")
+        return refused if request.mode == "native" else "Hello."
+
+    watch = Watch()
+    summary = run(store, CASES, [host_of(rule)], watch=watch)
+    assert (summary.done, summary.skipped, summary.error) == (4, 4, None)
+    assert watch.left_out == [f"c{number} native+read" for number in range(4)]
+    assert "cannot be asked by way of native+read" in watch.lines[0]
+
+
+@pytest.mark.parametrize(
+    "error", [BackendTimeoutError("too slow"), BackendStatusError("busy", status=503)]
+)
+def test_trouble_puts_a_unit_off_and_three_in_a_row_end_the_run(
+    store: Store, error: Exception
+) -> None:
+    replies = iter(["Hello.", error, "Hello.", error, error, error])
+    summary = run(store, CASES, [host_of(lambda _: next(replies))])
+    assert (summary.done, summary.failed) == (2, 6)
+    assert summary.error is error
+
+
+def test_cases_with_another_window_stand_together() -> None:
+    from fallback.compare.running import units_of
+    from fallback.compare.units import Sampling
+    from fallback.compare.ways import USUAL_WAYS
+
+    cases = [case_of(id="a"), case_of(id="b", num_ctx=9000), case_of(id="c")]
+    units = units_of(["m"], USUAL_WAYS[:1], cases, sampling=Sampling())
+    assert [unit.case.id for unit in units] == ["a", "c", "b"]
+
+
+def test_hosts_have_to_have_the_same_model() -> None:
+    first, second = host_of(hello), host_of(hello, url="http://127.0.0.1:2")
+    assert describe([first, second], ["m"])["m"].digest == "scripted"
+
+    class Other:
+        def describe(self, model: str) -> Any:
+            from fallback.backend import ModelInfo
+
+            return ModelInfo(name=model, digest="another")
+
+    second.backends["generate"].describe = Other().describe  # type: ignore[method-assign]
+    with pytest.raises(ConfigurationError, match="'m' is not the same model at"):
+        describe([first, second], ["m"])
+
+
+def test_a_bug_in_one_of_several_hosts_is_not_swallowed(store: Store) -> None:
+    broken = host_of(lambda _: ZeroDivisionError("a bug"), url="http://127.0.0.1:1")
+    with pytest.raises(ZeroDivisionError):
+        run(store, CASES, [broken, host_of(hello, url="http://127.0.0.1:2")])
+
+
+def test_two_runs_give_the_same_records(tmp_path: Path) -> None:
+    def rule(request: GenerationRequest) -> str:
+        return fenced("get_weather", city="Oslo")
+
+    kept = []
+    for name in ("one", "two"):
+        with open_store(tmp_path / name) as opened:
+            run(opened, CASES, [host_of(rule)])
+            kept.append([_timeless(record) for record in read_records(tmp_path / name)])
+    assert kept[0] == kept[1]
+
+
+def _timeless(record: dict[str, Any]) -> dict[str, Any]:
+    steps = [step | {"usage": None} for step in record["steps"]]
+    return record | {"steps": steps, "at": ""}

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from compare_kit import MAIL, WEATHER, case_of, fenced, model
+
+from fallback.backend import ModelInfo
+from fallback.compare.units import Sampling, Unit, key_of, run_unit
+from fallback.compare.ways import ALL_WAYS, USUAL_WAYS, ways_of
+from fallback.errors import (
+    BackendConnectionError,
+    BackendProtocolError,
+    BackendStatusError,
+    CapabilityError,
+    ConfigurationError,
+    ContextWindowError,
+)
+
+INFO = ModelInfo(name="m", digest="d1", family="chatml", template="t")
+OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+RESULTS = [{"name": "get_weather", "content": "7 degrees and rain"}]
+
+
+def unit(way: str = "prompt:fenced", **more: Any) -> Unit:
+    (chosen,) = ways_of([way])
+    case = more.pop("case", None) or case_of(results=RESULTS, answer={"has": ["7"]})
+    return Unit(model="m", way=chosen, case=case, **more)
+
+
+def test_every_way_has_a_name_that_is_read_back() -> None:
+    assert ways_of([way.name for way in ALL_WAYS]) == ALL_WAYS == ways_of(["all"])
+    assert len(ALL_WAYS) == 10
+    assert ways_of([]) == USUAL_WAYS
+    assert ways_of(["prompt:fenced+generate", "prompt:fenced"]) == ways_of(["prompt:fenced"])
+
+
+def test_an_unknown_way_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"there is no way 'prompt:xml'; there are native"):
+        ways_of(["prompt:xml"])
+
+
+@pytest.mark.parametrize("way", [way.name for way in ALL_WAYS if way.kind == "prompt"])
+def test_a_prompt_way_leads_from_the_question_to_the_answer(way: str) -> None:
+    written = fenced(**OSLO) if "fenced" in way else '```tool_code\nget_weather(city="Oslo")\n```'
+    replies = iter([written, "It is 7 degrees."])
+    backend = model(lambda request: next(replies))
+    record = run_unit(unit(way), backend, INFO)
+    assert record["answer"] == "It is 7 degrees."
+    assert record["steps"][0]["calls"][0]["result"] == "7 degrees and rain"
+    assert record["steps"][0]["source"] == "text"
+    assert record["prompt"][-1] == ["user", "What is the weather in Oslo?"]
+    assert ("Oslo" in record["prompt"][0][1]) is False
+    assert ("A call of get_weather" in record["prompt"][0][1]) is ("no-example" not in way)
+    assert json.loads(json.dumps(record)) == record
+
+
+@pytest.mark.parametrize(("way", "called"), [("native", False), ("native+read", True)])
+def test_the_native_ways_differ_in_who_reads_the_text(way: str, called: bool) -> None:
+    record = run_unit(unit(way, case=case_of()), model(lambda _: fenced(**OSLO)), INFO)
+    assert bool(record["steps"][0]["calls"]) is called
+    assert len(record["steps"]) == 1
+
+
+@pytest.mark.parametrize("way", ["native", "native+read"])
+def test_calls_that_the_server_reports_count_in_both(way: str) -> None:
+    record = run_unit(unit(way, case=case_of()), model(lambda _: {"tool_calls": [OSLO]}), INFO)
+    assert [c["arguments"] for c in record["steps"][0]["calls"]] == [{"city": "Oslo"}]
+    assert record["stop"] == "approval_required"  # nobody runs it: as the leaderboard asks
+
+
+def test_only_our_own_loop_corrects_the_servers_calls() -> None:
+    wrong = {"tool_calls": [{"name": "get_weather", "arguments": {"town": "Oslo"}}]}
+    assert len(run_unit(unit("native"), model(lambda _: wrong), INFO)["steps"]) == 1
+    assert len(run_unit(unit("native+read"), model(lambda _: wrong), INFO)["steps"]) == 3
+
+
+def test_the_sampler_is_asked_for_what_the_unit_says() -> None:
+    backend = model(lambda _: "Hello.")
+    sampling = Sampling(temperature=0.5, seed=7, num_predict=33, num_ctx=4096)
+    run_unit(unit(repeat=2, sampling=sampling), backend, INFO)
+    (request,) = backend.requests
+    assert request.options == {"temperature": 0.5, "seed": 9, "num_predict": 33}
+    assert request.num_ctx == 4096
+    assert unit(case=case_of(num_ctx=9000), sampling=sampling).num_ctx == 9000
+
+
+@pytest.mark.parametrize(
+    ("way", "error"),
+    [
+        ("prompt:fenced", ContextWindowError("too long", status=400, prompt_tokens=9, num_ctx=8)),
+        ("native", BackendProtocolError("the server failed while it was replying")),
+        ("native", BackendStatusError("cannot parse tool call", status=500)),
+    ],
+)
+def test_what_the_way_itself_brings_about_is_a_result(way: str, error: Exception) -> None:
+    record = run_unit(unit(way), model(lambda _: error), INFO)
+    assert record["error"] == {"kind": type(error).__name__, "message": str(error)}
+    assert record["stop"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("way", "error"),
+    [
+        ("prompt:fenced", BackendConnectionError("gone")),
+        ("prompt:fenced", BackendStatusError("overloaded", status=500)),
+        ("prompt:fenced", BackendProtocolError("broken off")),
+        ("native", BackendStatusError("overloaded", status=503)),
+        ("native", CapabilityError("no tools", status=400, missing="tools")),
+    ],
+)
+def test_what_says_nothing_about_the_way_is_raised(way: str, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        run_unit(unit(way), model(lambda _: error), INFO)
+
+
+def test_a_connection_that_breaks_says_nothing_about_the_way() -> None:
+    broken = BackendProtocolError("broken off")
+    broken.__cause__ = OSError("reset by peer")
+    with pytest.raises(BackendProtocolError):
+        run_unit(unit("native"), model(lambda _: broken), INFO)
+
+
+KEYS: dict[str, tuple[Unit, ModelInfo]] = {
+    "as it is": (unit(), INFO),
+    "another model": (replace(unit(), model="n"), INFO),
+    "another digest": (unit(), replace(INFO, digest="d2")),
+    "another template": (unit(), replace(INFO, template="u")),
+    "another family": (unit(), replace(INFO, family="gemma")),
+    "another way": (unit("prompt:pythonic"), INFO),
+    "another endpoint": (unit("prompt:fenced+chat"), INFO),
+    "no example": (unit("prompt:fenced+no-example"), INFO),
+    "another question": (unit(case=case_of(question="And in Lima?")), INFO),
+    "another tool": (unit(case=case_of(tools=[WEATHER, MAIL])), INFO),
+    "another expectation": (unit(case=case_of(calls=[])), INFO),
+    "instructions": (unit(case=case_of(instructions="Be brief.")), INFO),
+    "another temperature": (unit(sampling=Sampling(temperature=1.0)), INFO),
+    "another seed": (unit(sampling=Sampling(seed=1)), INFO),
+    "another window": (unit(sampling=Sampling(num_ctx=4096)), INFO),
+    "another length": (unit(sampling=Sampling(num_predict=9)), INFO),
+    "thinking": (unit(sampling=Sampling(think=True)), INFO),
+    "another repeat": (unit(repeat=1), INFO),
+}
+
+
+def test_everything_that_matters_is_in_the_key() -> None:
+    keys = {name: key_of(*given) for name, given in KEYS.items()}
+    assert len(set(keys.values())) == len(keys)
+    assert key_of(unit(), INFO) == keys["as it is"]
+
+
+def test_the_version_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key_of(unit(), INFO)
+    monkeypatch.setattr("fallback.__version__", "99.0")
+    assert key_of(unit(), INFO) != before
