@@ -62,7 +62,7 @@ def main() -> int:
     chosen = options.parse_args()
     cache = chosen.cache.resolve()
     data = next(prepared(BFCL, cache).glob("lib/python*/site-packages/bfcl_eval/data"))
-    samples = list(all_samples(data, random.Random(chosen.seed)))  # noqa: S311 - repeatable, no secret
+    samples = list(all_samples(data, random.Random(chosen.seed)))  # noqa: S311  # repeatable, keeps no secret
     theirs = checker_verdicts((sample.for_checker() for sample in samples), cache)
     differing = [s for s in samples if s.ours != theirs[s.id]["valid"]]
     for sample in differing:

@@ -82,7 +82,7 @@ def bootstrap(
     estimate = statistic(everything)
     if min(everything) == max(everything):
         return Interval(estimate, estimate, estimate, len(everything))
-    chance = random.Random(seed)  # noqa: S311 - repeatable, no secret
+    chance = random.Random(seed)  # noqa: S311  # repeatable, keeps no secret
     found = sorted(
         statistic([value for values in chance.choices(cases, k=len(cases)) for value in values])
         for _ in range(RESAMPLES)

@@ -202,7 +202,7 @@ def _outcomes(
         try:
             for outcome in _served(host, work, infos):
                 heard.put(outcome)
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+        except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
             heard.put(error)
         heard.put(None)
 

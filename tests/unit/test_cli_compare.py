@@ -73,7 +73,7 @@ class Server:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # its name in the base class
                 pass
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

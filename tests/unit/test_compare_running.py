@@ -151,7 +151,7 @@ def test_hosts_have_to_have_the_same_model() -> None:
 
             return ModelInfo(name=model, digest="another")
 
-    second.backends["generate"].describe = Other().describe  # type: ignore[method-assign]
+    second.backends["generate"].describe = Other().describe  # type: ignore[method-assign]  # a stand-in for one host
     with pytest.raises(ConfigurationError, match="'m' is not the same model at"):
         describe([first, second], ["m"])
 

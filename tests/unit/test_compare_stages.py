@@ -170,7 +170,7 @@ def folder(right: dict[str, list[bool]], *, suites: int = 1, repeats: int = 1) -
             suite = f"s{number % suites}"
             reply = fenced(**OSLO) if flag else "No."
             unit = Unit(model="m", way=ways_of([way])[0], case=case)
-            record = run_unit(unit, model(lambda _, reply=reply: reply), INFO)  # type: ignore[misc]
+            record = run_unit(unit, model(lambda _, reply=reply: reply), INFO)  # type: ignore[misc]  # mypy sees no type of a default
             cases[case.digest] = {"suite": "tests", "case": case.source}
             records += [record | {"suite": suite, "repeat": again} for again in range(repeats)]
     return judged(records, cases)
