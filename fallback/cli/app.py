@@ -12,6 +12,7 @@ from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.exits import MEANING
 from fallback.cli.ledger_app import ledger as ledger_commands
+from fallback.cli.models_app import models
 from fallback.cli.options import (
     AsJson,
     AskHere,
@@ -43,9 +44,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-models = typer.Typer(
-    help="The models of the embedded engine.", no_args_is_help=True, rich_markup_mode=None
 )
 engine = typer.Typer(
     help="The embedded engine by itself.", no_args_is_help=True, rich_markup_mode=None
@@ -300,41 +298,6 @@ def doctor(host: Host = None, as_json: AsJson = False) -> int:
 
 
 app.command()(serve)
-
-
-@models.command("list")
-def models_list(as_json: AsJson = False) -> int:
-    """The models that can be pulled, and which are here."""
-    from fallback.cli.models import show_list
-
-    return show_list(as_json=as_json)
-
-
-Named = Annotated[str | None, typer.Argument(help="Default: the small default model.")]
-
-
-@models.command("pull")
-def models_pull(model: Named = None) -> int:
-    """Download a model and check its hash; does nothing if it is already here."""
-    from fallback.cli.models import pull
-
-    return pull(model)
-
-
-@models.command("rm")
-def models_rm(model: Annotated[str, typer.Argument(help="Which model to delete.")]) -> int:
-    """Delete a model from the cache."""
-    from fallback.cli.models import remove
-
-    return remove(model)
-
-
-@models.command("path")
-def models_path(model: Named = None) -> int:
-    """Where the model's file lies."""
-    from fallback.cli.models import show_path
-
-    return show_path(model)
 
 
 @engine.command("serve")
