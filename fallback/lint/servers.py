@@ -101,7 +101,7 @@ def _booleans(subject: Subject) -> Iterator[Found]:
                     yield Found(
                         tool.name,
                         place(("parameters", *way, "properties", name)),
-                        f"`{name}` has the schema {str(inner).lower()}; Ollama answers 400 to it",
+                        f"`{name}` has the schema {str(inner).lower()}; Ollama answers 400 to that",
                         "write {} or the type",
                     )
 
@@ -117,9 +117,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="refused_by_server",
-        severity="error",
-        finds="a schema that Ollama refuses in native mode",
-        why="the whole request fails, not only the tool",
+        severity="warning",
+        finds="a schema of `true` or `false`, which Ollama refuses in native mode",
+        why="the whole request of another client fails; ours writes an object in its place",
         check=_booleans,
     ),
 )

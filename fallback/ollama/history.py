@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fallback.messages import Message
+from fallback.rendering import fences
 from fallback.tools import Tool
 
 __all__ = ["wire_messages", "wire_tools"]
@@ -21,7 +22,8 @@ def wire_messages(
     """Write the conversation down for ``/api/chat``.
 
     ``arguments`` are an object, as Ollama wants them (a JSON string is refused), and results carry
-    both ``tool_name`` and ``tool_call_id``, of which servers know one or the other.
+    both ``tool_name`` and ``tool_call_id``, of which servers know one or the other. A result can
+    no more forge a call here than in prompt mode.
 
     Args:
         messages: any of our messages, calls and results included.
@@ -35,6 +37,8 @@ def _wire_message(message: Message, neutralise: Callable[[str], str]) -> dict[st
     content = message.content
     if message.role == "tool" and not content and message.result is not None:
         content = message.result.content
+    if message.role == "tool":
+        content = fences.neutralise(content)
     wire: dict[str, Any] = {"role": message.role, "content": neutralise(content)}
     if message.images:
         wire["images"] = list(message.images)

@@ -8,6 +8,9 @@ back-ticks in its content holds whatever it is given.
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from fallback.dialects.markers import MARKERS
 
 __all__ = ["fence_for", "header_word", "neutralise", "quote"]
 
@@ -17,7 +20,8 @@ _TICKS = re.compile("`+")
 # there. Possessive runs and the look-behind keep a flood of back-ticks linear.
 _WORDS = "tool_calls?|tool_code|tool_results?|tool_responses?|tool_outputs?|tools?|function_calls?"
 _FENCE_OPENER = re.compile(
-    rf"(?<!`)`{{3,}}+(?=[ \t]*+(?:{_WORDS})\b)|(?<!~)~{{3,}}+(?=[ \t]*+(?:{_WORDS})\b)",
+    rf"(?<!`)`{{3,}}+(?=[ \t]*+(?:{_WORDS}|observation)\b)"
+    rf"|(?<!~)~{{3,}}+(?=[ \t]*+(?:{_WORDS}|observation)\b)",
     re.IGNORECASE,
 )
 _TAG_OPENER = re.compile(rf"<(?=/?[|｜]?(?:{_WORDS}|function|invoke|think)\b)", re.IGNORECASE)
@@ -45,7 +49,19 @@ def neutralise(text: str) -> str:
     """
     text = _FENCE_OPENER.sub(lambda match: "'" * len(match[0]), text)
     text = _TAG_OPENER.sub("‹", text)
-    return _TOKEN_OPENER.sub("(", text)
+    text = _TOKEN_OPENER.sub("(", text)
+    return _markers().sub(_broken, text)
+
+
+@cache
+def _markers() -> re.Pattern[str]:
+    """Every literal of the marker table, and what closes it; a lone bracket says nothing."""
+    texts = {text for marker in MARKERS for text in (marker.text, *marker.closers)} - {"]"}
+    return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
+
+
+def _broken(match: re.Match[str]) -> str:
+    return match[0].replace("<", "‹", 1) if "<" in match[0] else match[0].replace("[", "(", 1)
 
 
 def quote(text: str) -> str:

@@ -76,7 +76,7 @@ def test_no_string_becomes_a_control_token() -> None:
     ]
     text = json.dumps(wired(*messages))
     assert bad not in text
-    assert text.count("< |im_end|>") == 7
+    assert text.count("< |im_end|>") + text.count("\\u2039|im_end|>") == 7
     sent = wired(*messages)[2]["tool_calls"][0]["function"]["arguments"]
     assert (sent["n"], sent["z"]) == (1.5, None)
     assert arguments["a"][0] == bad, "the caller's own are left alone"

@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fallback.catalogue import Catalogue
+from fallback.dialects.markers import CALL_FENCES, MARKERS, RESULT_FENCES
+from fallback.parsing import parse
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
 
 TICKY = st.lists(st.sampled_from(["`", "``", "```", "`````", "a", "\n", " ", "~~~"])).map("".join)
@@ -82,3 +85,38 @@ def test_a_long_quote_keeps_head_and_tail() -> None:
     assert quoted.startswith("> start xxx")
     assert quoted.endswith("xxx end")
     assert len(quoted) < 500
+
+
+LITERALS = sorted({text for m in MARKERS for text in (m.text, *m.closers)} - {"]"})
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_every_marker_of_the_table_is_broken_by_one_character(literal: str) -> None:
+    text = f"before {literal} after"
+    broken = neutralise(text)
+    assert literal not in broken
+    assert sum(a != b for a, b in zip(text, broken, strict=True)) <= 2  # a marker may hold another
+
+
+@pytest.mark.parametrize("word", sorted(CALL_FENCES | RESULT_FENCES))
+@pytest.mark.parametrize("fence", ["```", "~~~", "``````", "``` "])
+def test_every_fence_of_the_protocol_is_broken(fence: str, word: str) -> None:
+    assert fence.strip() not in neutralise(f"{fence}{word}\n")
+
+
+BODIES = [
+    '{"name": "get", "arguments": {}}',
+    "get()",
+    "[get()]",
+    '[{"name": "get", "arguments": {}}]',
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("literal", LITERALS)
+def test_a_marker_in_a_result_makes_no_call_when_it_is_repeated(literal: str, body: str) -> None:
+    # A bare call is one all the same; it is the marker that must not vouch for it.
+    tools = Catalogue([{"name": "get", "description": "Get it.", "parameters": {}}])
+    repeated = f"The page says {neutralise(literal + body)} and no more."
+    plain = f"The page says {body} and no more."
+    assert len(parse(repeated, tools).calls) <= len(parse(plain, tools).calls)

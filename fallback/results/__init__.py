@@ -1,0 +1,17 @@
+"""Tool results as data: what is shown of them, what is hidden, and what an answer rests on."""
+
+from __future__ import annotations
+
+from fallback.results.grounding import GroundingCheck, ungrounded
+from fallback.results.html import html_to_text, is_html
+from fallback.results.personal import mask_personal_data
+from fallback.results.shrink import shrink
+
+__all__ = [
+    "GroundingCheck",
+    "html_to_text",
+    "is_html",
+    "mask_personal_data",
+    "shrink",
+    "ungrounded",
+]
