@@ -160,7 +160,15 @@ class ToolFailed(Exception):
 
 
 class ToolRetry(Exception):
-    """Raised by a tool: the arguments can be mended. The model is told how, and may try again."""
+    """Raised by a tool: the arguments can be mended. The model is told how, and may try again.
+
+    Attributes:
+        fields: places of the arguments at fault, such as ``$.day``; for the record.
+    """
+
+    def __init__(self, *message: object, fields: Iterable[str] = ()) -> None:
+        super().__init__(*message)
+        self.fields = tuple(fields)
 
 
 class ToolTransient(Exception):

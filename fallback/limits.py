@@ -109,6 +109,10 @@ class Limits:
     """Characters of one tool result that the model is shown, some 4,000 tokens: half of the default
     window. Head and tail are kept; the caller always has the whole result."""
 
+    result_chars_per_token: float = 2.0
+    """Characters of one tool result for each token of the window, if that is less: a token has some
+    four, so that a result takes no more than half of a small window."""
+
     num_ctx: int = 8192
     """Context window, in tokens, that is asked for when the model allows it and the user does not
     say. Ollama's own default is 4096 on a CPU and cuts silently; changing it reloads the model."""
@@ -137,6 +141,11 @@ class Limits:
     max_line_bytes: int = 32 * 1024 * 1024
     """Bytes of one line, or of one whole answer that is not streamed, from a server. The largest
     real one is the list of tensors and tokens in ``/api/show``, some 5 MB."""
+
+    @property
+    def result_chars(self) -> int:
+        """Characters of one tool result that are shown, with this window."""
+        return min(self.max_result_chars, int(self.num_ctx * self.result_chars_per_token))
 
 
 DEFAULT_LIMITS = Limits()

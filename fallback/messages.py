@@ -144,6 +144,13 @@ class Reading:
     finish_reason: FinishReason = "stop"
 
 
+class Source(NamedTuple):
+    """Where a value comes from: an address or a name, and when it was fetched (ISO 8601)."""
+
+    name: str
+    retrieved_at: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What became of one call. ``content`` is what the model is shown; ``value`` is the whole
@@ -154,6 +161,8 @@ class ToolResult:
     Attributes:
         kind: which gate refused the call, or how it failed; ``None`` where nothing is wrong.
         retryable: whether the model may call again, with what the result says in mind.
+        fields: places of the arguments at fault, such as ``$.day``, where that is known.
+        provenance: where the value comes from, as far as the tool has said.
         untrusted: whether the content comes from outside the application: text of others, which
             may have been written to steer the model.
         approval: id of the approval that was used for the call, or that it is waiting for.
@@ -173,11 +182,38 @@ class ToolResult:
     untrusted: bool = False
     approval: str = ""
     detail: str = ""
+    fields: tuple[str, ...] = ()
+    provenance: tuple[Source, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether the tool ran and returned."""
         return self.status == "ok"
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """The result as one object for programs: ``ok``, ``data`` or ``error``, and the rest.
+
+        ``data`` is the whole value, as the tool returned it. ``error`` holds ``code`` (the kind),
+        ``message``, ``retryable`` and ``fields``.
+        """
+        made: dict[str, Any] = {"ok": self.ok}
+        if self.ok or self.value is not None:
+            made["data"] = self.value
+        if not self.ok:
+            made["error"] = {
+                "code": self.kind or self.status,
+                "message": self.content,
+                "retryable": self.retryable,
+                "fields": list(self.fields),
+            }
+        made["provenance"] = [
+            {"source": source.name, "retrieved_at": source.retrieved_at or None}
+            for source in self.provenance
+        ]
+        made["warnings"] = list(self.warnings)
+        made["untrusted"] = self.untrusted
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,15 @@ PACKAGE = Path(__file__).resolve().parent.parent / "fallback"
 LAYERS: dict[str, tuple[str, ...]] = {
     "0 values": ("errors", "limits", "messages", "resources"),
     "1 tools": ("schema", "tools", "catalogue"),
-    "2 text": ("parsing", "dialects", "rendering", "families", "validation", "templating"),
+    "2 text": (
+        "parsing",
+        "dialects",
+        "rendering",
+        "results",
+        "families",
+        "validation",
+        "templating",
+    ),
     "3 decisions": ("backend", "routing", "policy", "loop"),
     "4 I/O": ("execution", "ledger", "ollama", "hosts", "engine", "session"),
     "5 edges": (

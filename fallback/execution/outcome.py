@@ -7,9 +7,10 @@ from it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from fallback.errors import (
@@ -21,12 +22,13 @@ from fallback.errors import (
     ToolRetry,
     ToolTransient,
 )
-from fallback.execution.content import cap, to_text
+from fallback.execution.content import to_text
 from fallback.execution.masking import mask_credentials, safe_error
+from fallback.execution.shown import Mask, MaskError, shown
 from fallback.limits import Limits
 from fallback.loop.actions import Job
-from fallback.messages import FailureKind, ResultStatus, ToolResult
-from fallback.tools import ArgumentsError, Tool
+from fallback.messages import FailureKind, ResultStatus, Source, ToolResult
+from fallback.tools import ArgumentsError, Tool, ToolOutput
 
 __all__ = [
     "Ending",
@@ -133,7 +135,13 @@ def check_context(tool: Tool, context: Mapping[str, Any]) -> None:
 
 
 def conclude(
-    job: Job, prepared: Prepared, ending: Ending, *, seconds: float, limits: Limits
+    job: Job,
+    prepared: Prepared,
+    ending: Ending,
+    *,
+    seconds: float,
+    limits: Limits,
+    masks: Sequence[Mask] = (),
 ) -> ToolResult:
     """Make the result of a call, whatever came of it.
 
@@ -143,22 +151,66 @@ def conclude(
         ending: what came of it.
         seconds: how long it took.
         limits: for the size of what the model is shown.
+        masks: what must not be shown, see :mod:`fallback.execution.shown`.
     """
+    output, ending = _unwrapped(ending)
     said = _described(prepared, ending)
-    shown, warning = cap(said.content, limits.max_result_chars)
+    untrusted = job.tool.untrusted if output.untrusted is None else output.untrusted
+    untrusted = untrusted and said.status != "paused"
+    provenance, warnings = _sources(output.provenance), _texts(output.warnings)
+    try:
+        view = shown(
+            said.content,
+            limit=limits.result_chars,
+            masks=masks,
+            provenance=provenance,
+            warnings=warnings,
+            # Our own words about a failure are the application's.
+            untrusted=untrusted and said.value is not None,
+        )
+    except MaskError as error:
+        view = shown(f"Error: the result cannot be shown, {error}.", limit=limits.result_chars)
+        said = replace(said, status="error", kind="internal", retryable=False)
     return ToolResult(
         call_id=job.call.id,
         name=job.call.name,
         status=said.status,
-        content=shown,
+        content=view.content,
         value=said.value,
         seconds=seconds,
-        warnings=(warning,) if warning else (),
+        warnings=(*warnings, *view.warnings),
         kind=said.kind,
         retryable=said.retryable,
-        untrusted=job.tool.untrusted and said.status != "paused",
+        untrusted=untrusted,
         approval=job.approval_id,
+        fields=said.fields,
+        provenance=_dated(provenance),
     )
+
+
+def _unwrapped(ending: Ending) -> tuple[ToolOutput, Ending]:
+    """What the tool has said about its value, and the value itself."""
+    if isinstance(ending, Returned) and isinstance(ending.value, ToolOutput):
+        return ending.value, Returned(ending.value.value)
+    return ToolOutput(None), ending
+
+
+def _texts(given: Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def _sources(given: Iterable[str | Source]) -> tuple[Source, ...]:
+    listed = (given,) if isinstance(given, str | Source) else given
+    return tuple(entry if isinstance(entry, Source) else Source(str(entry)) for entry in listed)
+
+
+def _dated(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    """The sources, each with a time: that of the tool, or now. The model is shown the former
+    only, for a result that differs in nothing but the time is the same result."""
+    if not sources:
+        return ()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return tuple(source if source.retrieved_at else Source(source.name, now) for source in sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +222,7 @@ class _Said:
     kind: FailureKind | None = None
     retryable: bool = False
     value: Any = None
+    fields: tuple[str, ...] = ()
 
 
 def _described(prepared: Prepared, ending: Ending) -> _Said:
@@ -192,7 +245,8 @@ def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
         return _Said("paused", told, "approval_required")
     if isinstance(error, ToolRetry | ArgumentsError):
         told = f"Error: {message}\nCorrect the arguments and call again."
-        return _Said("retry", told, "invalid_arguments", retryable=True)
+        fields = tuple(map(str, error.fields))
+        return _Said("retry", told, "invalid_arguments", retryable=True, fields=fields)
     if isinstance(error, ToolFailed):
         return _Said("error", f"Error: {message}\nCalling again will not help.", "failed")
     if isinstance(error, ToolTransient):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from fallback.execution.shown import Mask
 from fallback.limits import Limits
 from fallback.loop.actions import Job
 from fallback.messages import ToolResult
@@ -60,6 +61,7 @@ class Pace:
         clock: seconds, as :class:`Rates` counts them.
         left: seconds left for the turn; ``None`` without a deadline.
         retries: how often a call may still be made again.
+        masks: what no result may show, see :mod:`fallback.execution.shown`.
     """
 
     rates: Rates
@@ -67,6 +69,7 @@ class Pace:
     left: Callable[[], float | None]
     limits: Limits
     retries: int
+    masks: Sequence[Mask] = ()
 
     def within(self, seconds: float | None) -> float | None:
         """A time, cut to what is left of the turn."""

@@ -13,7 +13,7 @@ import contextvars
 import inspect
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -28,6 +28,7 @@ from fallback.execution.outcome import (
     conclude,
     prepare,
 )
+from fallback.execution.shown import Mask
 from fallback.limits import Limits
 from fallback.loop.actions import Job
 from fallback.messages import ToolResult
@@ -91,6 +92,7 @@ def execute(
     context: Mapping[str, Any],
     limits: Limits,
     wake: Wake,
+    masks: Sequence[Mask] = (),
     *,
     apart: bool = False,
 ) -> ToolResult:
@@ -101,21 +103,26 @@ def execute(
         context: values of injected parameters.
         limits: for the size of what the model is shown.
         wake: ends the wait.
+        masks: what the model must not be shown.
         apart: run it in a thread of its own even without a deadline, so that the wait can be ended.
     """
     prepared = prepare(job, context)
     started = monotonic()
     here = job.seconds is None and not prepared.is_async and not apart
     ending = _attempt(prepared) if here else _in_thread(prepared, job.seconds, wake)
-    return conclude(job, prepared, ending, seconds=monotonic() - started, limits=limits)
+    took = monotonic() - started
+    return conclude(job, prepared, ending, seconds=took, limits=limits, masks=masks)
 
 
-async def aexecute(job: Job, context: Mapping[str, Any], limits: Limits, wake: Wake) -> ToolResult:
+async def aexecute(
+    job: Job, context: Mapping[str, Any], limits: Limits, wake: Wake, masks: Sequence[Mask] = ()
+) -> ToolResult:
     """Run one call without blocking the event loop."""
     prepared = prepare(job, context)
     started = monotonic()
     ending = await _in_loop(prepared, job.seconds, wake)
-    return conclude(job, prepared, ending, seconds=monotonic() - started, limits=limits)
+    took = monotonic() - started
+    return conclude(job, prepared, ending, seconds=took, limits=limits, masks=masks)
 
 
 def _attempt(prepared: Prepared) -> Ending:

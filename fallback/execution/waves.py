@@ -35,7 +35,7 @@ def make(
         asked = next(flow)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(execute(asked, context, pace.limits, wake, apart=apart))
+                asked = flow.send(execute(asked, context, pace.limits, wake, pace.masks, apart=apart))
             else:
                 asked = flow.send(pause(asked, wake))
     except StopIteration as stop:
@@ -50,7 +50,7 @@ async def amake(job: Job, context: Mapping[str, Any], pace: Pace, wake: Wake) ->
         asked = next(flow)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(await aexecute(asked, context, pace.limits, wake))
+                asked = flow.send(await aexecute(asked, context, pace.limits, wake, pace.masks))
             else:
                 asked = flow.send(await apause(asked, wake))
     except StopIteration as stop:

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from fallback.execution.content import to_text
-from fallback.messages import ToolResult
+from fallback.messages import Source, ToolResult
 
 __all__ = ["Masker", "canonical", "load_result", "masked", "result_text", "sha256"]
 
@@ -79,7 +79,10 @@ def load_result(text: str) -> ToolResult:
     """The result that :func:`result_text` wrote; what a newer version added is left out."""
     record = json.loads(text)
     known = {f.name: record[f.name] for f in _FIELDS if f.name in record}
-    return ToolResult(**{**known, "warnings": tuple(known["warnings"])})
+    for name in ("warnings", "fields"):
+        known[name] = tuple(known.get(name, ()))
+    known["provenance"] = tuple(Source(*source) for source in known.get("provenance", ()))
+    return ToolResult(**known)
 
 
 _FIELDS = fields(ToolResult)

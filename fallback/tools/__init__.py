@@ -6,6 +6,7 @@ from fallback.tools.binding import ArgumentsError
 from fallback.tools.compensation import bind_beside, bind_compensation
 from fallback.tools.functions import Injected
 from fallback.tools.names import check_name
+from fallback.tools.output import ToolOutput
 from fallback.tools.record import Risk, Tool, ToolLike, tool
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Risk",
     "Tool",
     "ToolLike",
+    "ToolOutput",
     "bind_beside",
     "bind_compensation",
     "check_name",

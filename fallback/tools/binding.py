@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 
 class ArgumentsError(ValueError):
-    """Arguments that fit the schema, but not the function: for the model, which can mend them."""
+    """Arguments that fit the schema, but not the function: for the model, which can mend them.
+
+    Attributes:
+        fields: places of the arguments at fault.
+    """
+
+    def __init__(self, message: str, *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
 
 
 def bound_arguments(
@@ -48,7 +56,7 @@ def _converted(function: FunctionSignature, arguments: Mapping[str, Any]) -> dic
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = place(_inside(arguments, first["loc"]))
-        raise ArgumentsError(f"`{where}`: {cut(first['msg'], 200)}") from None
+        raise ArgumentsError(f"`{where}`: {cut(first['msg'], 200)}", where) from None
 
 
 def _inside(arguments: Any, location: tuple[str | int, ...]) -> list[str | int]:
