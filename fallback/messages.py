@@ -295,7 +295,8 @@ class Turn:
 
     ``messages`` are those of this turn, from the user's on. ``detail`` says in a sentence what is
     unusual: why there is no answer, or what is wrong with it; it is empty when nothing is. ``id``
-    names the turn where it is kept: in the ledger, and to resume it.
+    names the turn where it is kept: in the ledger, and to resume it. ``ungrounded`` lists numbers,
+    dates and ids of the answer that stand in no result, where the session was told to look.
     """
 
     answer: str
@@ -304,6 +305,7 @@ class Turn:
     messages: tuple[Message, ...] = ()
     detail: str = ""
     id: str = ""
+    ungrounded: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[ToolResult, ...]:

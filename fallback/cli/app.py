@@ -21,6 +21,7 @@ from fallback.cli.options import (
     Endpoint,
     Host,
     LedgerUrl,
+    Masked,
     MaxSteps,
     Mode,
     Model,
@@ -103,6 +104,7 @@ def run(
         ),
     ] = None,
     approve: AskHere = False,
+    mask: Masked = None,
 ) -> int:
     """Ask a model one question and let it use tools; shows what happens, step by step."""
     from fallback.cli.run import RunOptions, run_question
@@ -127,6 +129,7 @@ def run(
             scopes=tuple(scope or ()),
             ledger=ledger,
             approve=approve,
+            mask=tuple(name.value for name in mask or ()),
         )
     )
 
@@ -149,6 +152,7 @@ def resume(
     scope: Scopes = None,
     ledger: LedgerUrl = None,
     approve: AskHere = False,
+    mask: Masked = None,
 ) -> int:
     """Go on with a turn that waited for an approval; give the options that it was begun with."""
     from fallback.cli.run import RunOptions, resume_turn
@@ -171,6 +175,7 @@ def resume(
             scopes=tuple(scope or ()),
             ledger=ledger,
             approve=approve,
+            mask=tuple(name.value for name in mask or ()),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -72,3 +73,16 @@ Scopes = Annotated[
     list[str] | None, typer.Option("--scope", help="What the user may do; may be repeated.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
+
+
+class MaskName(StrEnum):
+    """What ``--mask`` names; typer takes no list of ``Literal``."""
+
+    PERSONAL_DATA = "personal-data"
+    CREDENTIALS = "credentials"
+
+
+Masked = Annotated[
+    list[MaskName] | None,
+    typer.Option("--mask", help="What no result may show the model; may be repeated."),
+]

@@ -18,14 +18,19 @@ from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
 from fallback.execution import check_context
+from fallback.execution.masking import mask_credentials
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
 from fallback.policy import ExecutionContext
+from fallback.results import mask_personal_data, ungrounded
 from fallback.session import Session
 from fallback.toolfile import load_catalogue
+
+MASKS = {"personal-data": mask_personal_data, "credentials": mask_credentials}
+"""What ``--mask`` names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,7 @@ class RunOptions:
     scopes: tuple[str, ...] = ()
     ledger: str | None = None
     approve: bool = False
+    mask: tuple[str, ...] = ()
 
     @property
     def authority(self) -> ExecutionContext:
@@ -155,6 +161,8 @@ def _session(
         limits=options.limits,
         options=options.sampling,
         num_ctx=options.num_ctx,
+        mask=[MASKS[name] for name in options.mask],
+        grounding=ungrounded,
     )
 
 

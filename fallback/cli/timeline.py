@@ -101,6 +101,8 @@ class Timeline:
             said = turn.steps[-1].raw.strip() if turn.steps else ""
             above = said == turn.answer.strip() and len(said) > REPEATED_CHARS
             self._line("answer", "(as above)" if above else turn.answer.strip(), "bold")
+        if turn.ungrounded:
+            self._line("check", f"in no result: {', '.join(turn.ungrounded)}", "yellow")
         if turn.stop_reason != "answered":
             why = f"{turn.stop_reason}: {turn.detail}" if turn.detail else turn.stop_reason
             self._line("stopped", why, "red")

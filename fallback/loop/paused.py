@@ -17,6 +17,7 @@ from fallback.messages import (
     Mode,
     Problem,
     Reading,
+    Source,
     Span,
     Step,
     ToolCall,
@@ -179,7 +180,12 @@ def _read_problem(stored: Mapping[str, Any]) -> Problem:
 
 def _read_result(stored: Mapping[str, Any]) -> ToolResult:
     lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    lists["provenance"] = _each_source(stored.get("provenance", ()))
     return ToolResult(**{**stored, **lists})
+
+
+def _each_source(stored: Iterable[Iterable[str]]) -> tuple[Source, ...]:
+    return tuple(Source(*source) for source in stored)
 
 
 def _read_message(stored: Mapping[str, Any]) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from fallback.messages import Message, Mode, Turn
 from fallback.policy import DEFAULT_POLICY, NOBODY, ExecutionContext, Policy
 from fallback.rendering import prompt_messages
 from fallback.rendering.text import offered
+from fallback.results import GroundingCheck
 from fallback.routing import Route
 
 __all__ = ["Ended", "Plan"]
@@ -40,6 +41,8 @@ class Plan:
         policy: what runs at once, and what needs a person.
         context: who it is for, and what he may do.
         turn_id: names the turn.
+        masks: applied to the text of every result before the model is shown it.
+        grounding: finds what an answer has from nowhere.
         options: for the server, such as ``temperature``; absent ones are the model's own.
     """
 
@@ -60,6 +63,8 @@ class Plan:
     context: ExecutionContext = NOBODY
     turn_id: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    masks: tuple[Callable[[str], str], ...] = ()
+    grounding: GroundingCheck | None = None
     num_ctx: int | None = None
     think: bool | str | None = None
 

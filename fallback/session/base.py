@@ -26,6 +26,7 @@ from fallback.errors import (
 )
 from fallback.execution import Rates, check_context
 from fallback.execution.hooks import Steps, play
+from fallback.execution.shown import Mask
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import (
@@ -39,6 +40,7 @@ from fallback.loop.progress import Progress
 from fallback.loop.respond import respond_tool
 from fallback.messages import Message, Turn
 from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
+from fallback.results import GroundingCheck
 from fallback.routing import Route
 from fallback.session.approving import Ask
 from fallback.session.books import Books
@@ -71,6 +73,8 @@ class SessionBase:
         policy: Policy = DEFAULT_POLICY,
         approve: Ask | None = None,
         ledger: Ledger | str | Path | None = None,
+        mask: Iterable[Mask] = (),
+        grounding: GroundingCheck | None = None,
         limits: Limits = DEFAULT_LIMITS,
         options: Mapping[str, Any] | None = None,
         tool_choice: str = "auto",
@@ -85,6 +89,8 @@ class SessionBase:
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
+        if num_ctx is not None:
+            limits = replace(limits, num_ctx=num_ctx)  # sizes are relative to the real window
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
         if respond:
             catalogue = Catalogue([*catalogue, *catalogue.hidden, respond_tool()], limits=limits)
@@ -102,6 +108,8 @@ class SessionBase:
             instructions=instructions,
             tool_choice=_choice(tool_choice, catalogue),
             limits=limits,
+            masks=_masks(mask),
+            grounding=grounding,
             # A call has one right spelling: the likeliest token unless the caller wants variety.
             options={"temperature": 0.0, **(options or {})},
             num_ctx=num_ctx,
@@ -226,6 +234,14 @@ class SessionBase:
         self._window = ended.window.within(len(ended.messages))
         if self._plan.mode == "auto" and ended.route is not None:
             self._route = ended.route
+
+
+def _masks(given: Iterable[Mask]) -> tuple[Mask, ...]:
+    masks = (given,) if callable(given) else tuple(given)
+    for mask in masks:
+        if not callable(mask):
+            raise ConfigurationError(f"a mask is a function of a text, got {type(mask).__name__}")
+    return masks
 
 
 def _dialect(given: str | Dialect) -> Dialect:

@@ -57,6 +57,10 @@ class Session(SessionBase):
             ends with ``approval_required`` and waits, see :meth:`resume`.
         ledger: keeps side effects, approvals and turns that wait: an open ``Ledger``, a path or
             ``postgresql://...``. Without one they are kept in memory.
+        mask: functions that take the text of a result and give it back without what the model must
+            not see, such as ``fallback.results.mask_personal_data``. Your code gets the whole.
+        grounding: finds what an answer has from nowhere, once tools have run, for
+            ``Turn.ungrounded``; ready-made is ``fallback.results.ungrounded``.
         limits: what a turn may cost.
         options: for the server, such as ``{"temperature": 0.8}``. The temperature is 0 unless
             given, since a call has one right spelling; everything else is the model's own.

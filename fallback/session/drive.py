@@ -29,6 +29,7 @@ from fallback.loop.progress import Progress, StepEnded, ToolStarted
 from fallback.messages import FinishReason, ToolResult
 from fallback.parsing.events import CallReady, Event
 from fallback.policy import Deny
+from fallback.session.grounding import checked
 from fallback.session.oversight import Oversight
 
 __all__ = ["Drive"]
@@ -45,7 +46,7 @@ class Drive:
         clock: Callable[[], float],
         rates: Rates,
     ) -> None:
-        self._flow, self.oversight = flow, oversight
+        self._flow, self._plan, self.oversight = flow, plan, oversight
         self._actions = flow.run()
         self._clock, self._started = clock, clock()
         self._steps_told = len(flow.record.steps)
@@ -62,6 +63,7 @@ class Drive:
             left=self._turn_left,
             limits=plan.limits,
             retries=plan.limits.max_transient_retries,
+            masks=plan.masks,
         )
         self.ended: Ended | None = None
         # Calls that began while their reply was still being written: futures or tasks, by id.
@@ -73,7 +75,7 @@ class Drive:
         try:
             return next(self._actions)
         except StopIteration as stop:
-            self.ended = stop.value
+            self.ended = checked(stop.value, self._plan)
             return None
 
     def send(self, outcome: Outcome) -> Action | None:
@@ -84,7 +86,7 @@ class Drive:
         try:
             return self._actions.send(outcome)
         except StopIteration as stop:
-            self.ended = stop.value
+            self.ended = checked(stop.value, self._plan)
             return None
 
     def steps(self) -> Iterator[StepEnded]:

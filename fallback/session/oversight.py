@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any
 
 from fallback.errors import UsageError
-from fallback.execution.content import cap, to_text
 from fallback.execution.hooks import Steps
+from fallback.execution.outcome import Prepared, Returned, conclude
 from fallback.ledger import Entry, Ledger, Operation
-from fallback.limits import Limits
 from fallback.loop import Approve, Authorise, Decision, Job
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
-from fallback.messages import Step, ToolResult
+from fallback.messages import Step, ToolCall, ToolResult
 from fallback.policy import Deny
 from fallback.session.approving import Ask, Desk
 from fallback.session.books import Books
@@ -142,23 +141,18 @@ def take_up(
     if unknown := sorted(results.keys() - waiting.keys()):
         raise UsageError(f"turn {turn_id} does not wait for a call {unknown[0]!r}")
     made = {
-        id_: _handed_in(waiting[id_], value, offered[waiting[id_].name], plan.limits)
+        id_: _handed_in(waiting[id_], value, offered[waiting[id_].name], plan)
         for id_, value in results.items()
     }
     return paused.with_results(made)
 
 
-def _handed_in(waiting: ToolResult, value: Any, tool: Tool, limits: Limits) -> ToolResult:
-    """The result of a call that the application has run."""
-    content, warning = cap(to_text(value), limits.max_result_chars)
-    return ToolResult(
-        call_id=waiting.call_id,
-        name=waiting.name,
-        content=content,
-        value=value,
-        warnings=(warning,) if warning else (),
-        untrusted=tool.untrusted,
-    )
+def _handed_in(waiting: ToolResult, value: Any, tool: Tool, plan: Plan) -> ToolResult:
+    """The result of a call that the application has run: shown as if the tool had returned it."""
+    job = Job(call=ToolCall(id=waiting.call_id, name=waiting.name, arguments={}), tool=tool)
+    ending = Returned(value)
+    made = Prepared(tool, {}, {})
+    return conclude(job, made, ending, seconds=0.0, limits=plan.limits, masks=plan.masks)
 
 
 def owner_of(plan: Plan) -> list[str | None]:

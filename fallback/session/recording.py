@@ -113,7 +113,7 @@ class Recorder:
             call_id=job.call.id,
             name=job.call.name,
             warnings=(*found.result.warnings, note),
-            untrusted=job.tool.untrusted,
+            untrusted=found.result.untrusted or job.tool.untrusted,
             approval=job.approval_id,
         )
 
