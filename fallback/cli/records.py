@@ -100,7 +100,6 @@ def result_record(result: ToolResult) -> dict[str, Any]:
         "kind": result.kind,
         "approval": result.approval,
         "content": result.content,
-        "kind": result.kind,
         "retryable": result.retryable,
         "fields": list(result.fields),
         "provenance": [source._asdict() for source in result.provenance],

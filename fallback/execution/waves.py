@@ -35,7 +35,9 @@ def make(
         asked = next(flow)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(execute(asked, context, pace.limits, wake, pace.masks, apart=apart))
+                asked = flow.send(
+                    execute(asked, context, pace.limits, wake, pace.masks, apart=apart)
+                )
             else:
                 asked = flow.send(pause(asked, wake))
     except StopIteration as stop:

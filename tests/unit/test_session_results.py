@@ -12,6 +12,7 @@ import pytest
 from fallback import AsyncSession, Risk, Session, Turn, tool
 from fallback.errors import ConfigurationError
 from fallback.execution.shown import OUTSIDE
+from fallback.loop.paused import Paused
 from fallback.policy import Policy
 from fallback.results import mask_personal_data, ungrounded
 from fallback.testing import ScriptedBackend
@@ -172,3 +173,19 @@ def test_a_result_is_cut_to_the_window_that_was_asked_for() -> None:
 def test_a_mask_is_a_function() -> None:
     with pytest.raises(ConfigurationError, match="a mask is a function of a text, got str"):
         Session("any", backend=ScriptedBackend([]), mask=["personal-data"])  # type: ignore[list-item]  # the mistake
+
+
+def test_what_a_result_says_of_itself_survives_a_pause() -> None:
+    @tool(risk=Risk.READ_ONLY)
+    def sourced() -> ToolOutput:
+        """Say where it comes from."""
+        return ToolOutput("x", provenance=["a page"], untrusted=True)
+
+    backend = ScriptedBackend([call("sourced"), call("archive", number=1)])
+    with Session("any", tools=[sourced, archive], backend=backend) as session:
+        turn = session.run("?")
+        stored = session.ledger.paused.get(turn.id)
+    assert stored is not None
+    before, after = turn.steps[0].results[0], Paused.from_json(stored).steps[0].results[0]
+    assert (after.provenance, after.untrusted) == (before.provenance, True)
+    assert after.provenance[0].name == "a page"
