@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -12,6 +11,7 @@ from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.exits import MEANING
 from fallback.cli.ledger_app import ledger as ledger_commands
+from fallback.cli.lint_command import lint
 from fallback.cli.models_app import models
 from fallback.cli.options import (
     AsJson,
@@ -263,35 +263,7 @@ def fuzz(
     )
 
 
-@app.command()
-def lint(
-    tools: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="Files of tools, as --tools of 'run' takes them."),
-    ],
-    off: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--off",
-            metavar="RULE=REASON",
-            help="Switch a rule off, or RULE@TOOL for one tool; may be repeated.",
-        ),
-    ] = None,
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            "--tokenizer",
-            metavar="MODEL",
-            help="Count tokens as that embedded model does. Default: an estimate.",
-        ),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail, too.")] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Review a catalogue of tools: what is unsafe, unclear or costly, and what to do about it."""
-    from fallback.cli.lint import show
-
-    return show(tools, off=off or (), tokenizer=tokenizer, strict=strict, as_json=as_json)
+app.command()(lint)
 
 
 @app.command()
