@@ -103,7 +103,7 @@ def test_masks_see_the_whole_text_before_it_is_cut() -> None:
     text = "x" * 490 + " ada@example.org " + "y" * 500
     result = run(lambda: text, mask_personal_data, str.upper)
     assert "ADA" not in result.content.upper().replace("(E-MAIL)", "")
-    assert result.content.startswith("XXX")
+    assert result.content.startswith("XX")
     assert "left out" in result.warnings[0]
     assert result.value == text
 
