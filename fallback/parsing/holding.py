@@ -43,15 +43,17 @@ class Holding:
         flower = buf.find("✿", max(cursor.pos, len(buf) - len(_FLOWERS[0])))
         if flower >= 0 and any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
             return flower
+        if buf[-1:].isspace():
+            named = HELD_NAME.search(buf, max(cursor.pos, len(buf) - LOOK_BACK))
+            begins_line = named and (named.start() > cursor.pos or not cursor.head.strip())
+            if named and begins_line and self.catalogue.resolve(named.group(1)) is not None:
+                return named.start()
         line = buf.rfind("\n", cursor.pos) + 1 or cursor.pos
         if line == cursor.pos and cursor.head.strip():
             return len(buf)
         match = _HELD_WORD.fullmatch(buf, line)
         if match and (not match.group(1) or self._may_be_name(match.group(1))):
             return line
-        named = HELD_NAME.search(buf, max(cursor.pos, len(buf) - LOOK_BACK))
-        if named and self.catalogue.resolve(named.group(1)) is not None:
-            return named.start()
         return len(buf)
 
     def lone_info_word(self, text: str, *, whole: bool) -> bool:

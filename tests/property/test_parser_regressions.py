@@ -69,6 +69,10 @@ def read(*chunks: str) -> Reading:
         "> x Action: now\n> now()\n\nThat is all.",
         # The blank behind the sign of a block quote had to come with it.
         f"> ```tool_call\n> {CALL}\n> ```\n\nThat is all.",
+        # A name on the line before its arguments had left before they came.
+        "now\n{}",
+        'get_weather \n\n {"city": "Oslo"}',
+        'x\nget_weather\n{"city": "Oslo"}',
         # A numbered label was not held until its colon came.
         "Action0:<channel|>",
         "Action 12: now\nAction 12 Input: {}",

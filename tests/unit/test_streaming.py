@@ -83,6 +83,73 @@ def test_a_long_string_is_told_as_it_is_written_in_every_dialect(dialect: str) -
     assert "".join(call.pieces) == expected
 
 
+FORMS = (
+    '<|open|>call tool="write" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>',
+    '<|open|>tools<|sep|><|open|>call tool="write"<|sep|><|open|>argument key="path"<|sep|>',
+    "<start_function_call>call:write{path:<escape>",
+    '<|tool_call|>[{"name": "write", "arguments": {"path": "',
+    '<|python_tag|>{"name": "write", "parameters": {"path": "',
+    '<|python_tag|>write.call(path="',
+    '<|python_start|>[write(path="',
+    '<|tool_call_start|>[write(path="',
+    '<|action_start|><|plugin|>{"name": "write", "parameters": {"path": "',
+    '<|plugin|>{"name": "write", "parameters": {"path": "',
+    '<tool_calls>[{"name": "write", "arguments": {"path": "',
+    '<minimax:tool_call>\n<invoke name="write">\n<parameter name="path">',
+    "<seed:tool_call>\n<function=write>\n<parameter=path>",
+    '<function=write>{"path": "',
+    "<function=write><parameter=path>",
+    '<invoke name="write"><parameter name="path">',
+    '<function_calls>\n<invoke name="write">\n<parameter name="path">',
+    '<|tool_call_begin|>functions.write:0<|tool_call_argument_begin|>{"path": "',
+    "<write>\n<path>",
+    '✿FUNCTION✿: write\n✿ARGS✿: {"path": "',
+    'Action: write\nAction Input: {"path": "',
+    'Action:\n```json\n{"action": "write", "action_input": {"path": "',
+    '```json\n{"name": "write", "arguments": {"path": "',
+    '```python\nwrite(path="',
+    '```tool_code\nprint(write(path="',
+    '[TOOL_CALLS]write[CALL_ID]abc123def[ARGS]{"path": "',
+    'functools[{"name": "write", "arguments": {"path": "',
+    '[Calling tool: write({"path": "',
+    '<|channel|>commentary to=functions.write <|constrain|>json<|message|>{"path": "',
+    'commentary to=functions.write json{"path": "',
+    'write\n{"path": "',
+    'write{"path": "',
+    "<tool_call>write\n<arg_key>path</arg_key>\n<arg_value>",
+    '<tool_call>{"name": "write", "arguments": {"path": "',
+    '[TOOL_REQUEST]{"name": "write", "arguments": {"path": "',
+    '<|function_call|>{"name": "write", "arguments": {"path": "',
+    '<|tools_prefix|>[{"write": {"path": "',
+    '[unused11]{"name": "write", "arguments": {"path": "',
+    '<think>x</think>\n<tool_call>{"name": "write", "arguments": {"path": "',
+    '<think>x</think>\n{"name": "write", "arguments": {"path": "',
+    'json\n{"name": "write", "arguments": {"path": "',
+    'tool_call\n{"name": "write", "arguments": {"path": "',
+    '<tool_call>\n```json\n{"name": "write", "arguments": {"path": "',
+    '<tool_call>{"type": "function", "function": {"name": "write", "arguments": {"path": "',
+    '<tool_call>{"tool_calls": [{"name": "write", "args": {"path": "',
+    'Here you go:\n```tool_call\n{"name": "write", "arguments": {"path": "',
+    'I call it: <tool_call>{"name": "write", "arguments": {"path": "',
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write<｜tool▁sep｜>{"path": "',
+    'now()\nwrite(path="',
+    '<tool_call>{"name": "now"}</tool_call>\n<tool_call>{"name": "write", "args": {"path": "',
+    '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "write", "parameters": {"path": "',
+    '<｜DSML｜invoke name="write">\n<｜DSML｜parameter name="path" string="true">',
+    '<TOOLCALL>[{"name": "write", "arguments": {"path": "',
+    '<tool_call>write({"path": "',
+    "<tool_call>write(path='''",
+    '[write(path="',
+    '{"name": "write", "parameters": {"path": "',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_call_is_told_while_it_is_written(form: str) -> None:
+    calls = so_far(f"{form}The quick brown fox")
+    assert "".join(calls[-1].pieces).startswith('{"path": "The quick brown')
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

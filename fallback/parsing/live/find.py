@@ -16,12 +16,13 @@ _HOLDERS = frozenset(HOLDER_KEYS)
 class _Level:
     """One object or array: what may stand in it, the last key, and the name it has given."""
 
-    __slots__ = ("begun", "key", "kind", "name")
+    __slots__ = ("begun", "key", "kind", "name", "size")
 
     def __init__(self, kind: Literal["call", "list", "other"]) -> None:
         self.kind = kind
         self.key = self.name = ""
         self.begun = False
+        self.size = 0  # keys so far
 
 
 class Finder:
@@ -71,6 +72,7 @@ class Finder:
             return
         level = self._levels[-1]
         level.key = key
+        level.size += 1
         if level.kind == "call" and not self._enveloped and key not in ALIAS_KEYS:
             self.stop()
 
@@ -87,10 +89,11 @@ class Finder:
                 self._arguments.open(opener)
             return
         level = self._levels[-1]
-        if level.kind == "call" and opener == "{" and level.key in _ARGUMENTS and level.name:
+        name = self._named(level)
+        if opener == "{" and name:
             if not level.begun:
                 level.begun = True
-                self._arguments, self._depth = self._begin(level.name), 1
+                self._arguments, self._depth = self._begin(name), 1
                 if self._arguments is not None:
                     return
             self._levels.append(_Level("other"))
@@ -102,6 +105,16 @@ class Finder:
             self._levels.append(_Level("call"))
         else:
             self._levels.append(_Level("other"))
+
+    def _named(self, level: _Level) -> str:
+        """The tool whose arguments an object here would be."""
+        if level.kind != "call":
+            return ""
+        if level.key in _ARGUMENTS:
+            return level.name
+        # {"get_weather": {"city": "Rome"}}: only a marker around it says that this is no answer.
+        alone = self._enveloped and level.size == 1 and level.key not in ALIAS_KEYS
+        return level.key if alone and self._known(level.key) else ""
 
     def close(self) -> None:
         """The innermost one ends."""

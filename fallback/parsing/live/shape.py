@@ -76,6 +76,7 @@ class Shape:
         self._text: list[str] | None = None  # a string that may be a key
         self._size = 0
         self._named = False  # whether an argument with its name has been seen
+        self._whole = False  # whether one object without a name is all the arguments
         self._place = 0  # how many arguments without their names
         self._first = (False, "")  # whether what may be a key is quoted, and what it is
 
@@ -112,9 +113,13 @@ class Shape:
             self._expected = _NEXT[char]
             return
         if self._expected == "argument":
+            if char == "{" and not (self._place or self._named):
+                # One object without a name is all the arguments, if its keys are theirs.
+                self._whole = True
+                self._stack.append(char)
+                self._expected = "key"
+                return
             self._begin_place()
-            if char == "{" and self._place == 1:
-                self.stop()  # one object without a name may be all the arguments
         if self.done or char == "(" or self._expected not in ("value", "item"):
             self.stop()
             return
@@ -128,7 +133,8 @@ class Shape:
             self.stop()
             return
         self._stack.pop()
-        self.sink.close()
+        if not self._whole or len(self._stack) != 1:
+            self.sink.close()
         self._expected = "after"
         self.done = self.done or not self._stack
 
@@ -205,12 +211,16 @@ class Shape:
 
     def key(self, key: str) -> None:
         """A key, whole."""
-        if not key:
+        if not key or (self._whole and len(self._stack) == 2 and not self._is_argument(key)):
             self.stop()
             return
         self.sink.key(key)
         self._expected = "colon"
         self.done = self.done or self.sink.stopped
+
+    def _is_argument(self, key: str) -> bool:
+        """Whether a key shows that the object is the arguments and not the only one of them."""
+        return key in self.sink.names and len(self.sink.names) > 1
 
     # -- arguments without a name
 
