@@ -28,6 +28,7 @@ MAY_BE_PLACEHOLDER = frozenset("<[{ \t\nyY")
 _PLACEHOLDER = re.compile(
     r"\s*[<\[{]+\s*([^<>\[\]{}]{1,64}?)\s*[>\]}]+\s*|\s*(your[_ ][\w ]{1,60})\s*"
 )
+_SHORTEST_TOLD = 4  # letters; shorter words stand in descriptions for other reasons
 _FILLERS = re.compile(r"\b(?:your|the|a|an|insert|enter|some|here|name|value|of)\b")
 
 
@@ -301,19 +302,45 @@ def _without_nulls(
 
 
 def _refuse_variables(raw: RawCall, arguments: Mapping[str, Any], tool: Tool) -> None:
-    """An unquoted word that could be a variable is a value that the schema lists, or none."""
+    """An unquoted word that could be a variable is a value that the schema lists or its description
+    names, or a text in a list of calls, where there are no variables; or else it is none."""
     for repair in raw.repairs:
         _, _, name = repair.partition("unquoted_name ")
         if not name:
             continue
-        schema = (tool.parameters.get("properties") or {}).get(name)
+        properties = tool.parameters.get("properties") or {}
+        schema, word = properties.get(name), arguments.get(name)
         listed = schema.get("enum") if isinstance(schema, Mapping) else None
-        if arguments.get(name) not in (listed or ()):
-            word = arguments.get(name)
+        sure = word in (listed or ()) or _is_told(word, schema, properties)
+        if not sure and not (raw.listed and _is_bare_word(word, name, schema, properties)):
             raise ValueError(
                 f"`{word}` is neither quoted nor a literal at `{name}`; "
                 "only literal values are read, nothing is evaluated"
             )
+
+
+def _is_told(word: Any, schema: Any, properties: Mapping[str, Any]) -> bool:
+    """Whether the parameter's own description names the word, and no parameter is called so."""
+    told = schema.get("description") if isinstance(schema, Mapping) else None
+    if not isinstance(word, str) or not isinstance(told, str):
+        return False
+    if len(word) < _SHORTEST_TOLD or word in properties:
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w(]|\.\w)", told) is not None
+
+
+def _is_bare_word(word: Any, name: str, schema: Any, properties: Mapping[str, Any]) -> bool:
+    """Whether the word can be meant as a text: the schema wants one, and it names nothing else."""
+    wanted = schema.get("type") if isinstance(schema, Mapping) else None
+    if wanted != "string" or not isinstance(word, str) or not word.isidentifier():
+        return False
+    return len(word) >= _SHORTEST_TOLD and word not in properties and not _stands_for(word, name)
+
+
+def _stands_for(words: str, name: str) -> bool:
+    """Whether words say no more than what belongs there: ``your_city`` for ``city``."""
+    bare = re.sub(r"\W|_", "", _FILLERS.sub("", fold(words).replace("_", " ")))
+    return bare in ("", re.sub(r"\W|_", "", fold(name)))
 
 
 def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
@@ -324,7 +351,5 @@ def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
         match = _PLACEHOLDER.fullmatch(value)
         if match is None:
             continue
-        words = fold(match.group(1) or match.group(2))
-        bare = re.sub(r"\W|_", "", _FILLERS.sub("", words.replace("_", " ")))
-        if bare in ("", re.sub(r"\W|_", "", fold(name))):
+        if _stands_for(match.group(1) or match.group(2), name):
             raise ValueError(f"`{name}` is the placeholder {value!r}; give the real value")

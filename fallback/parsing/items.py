@@ -30,6 +30,10 @@ from fallback.parsing.vocabulary import NAME_KEYS, calls_in, is_data
 _FIRST_KEY = re.compile(r"""\{\s*(["'])([^"'\\\n]{1,128})\1\s*:""")
 _CALL_IN_PARENTHESES = re.compile(rf"\(\s*{NAME.pattern}\(")
 _CALL_IN_PARENTHESES_BEGIN = re.compile(r"""\(\s*["'`]?[\w.\-/\\:]*["'`]?""")
+# What follows a name that is called, in parentheses: nothing, or a keyword.
+_CALLED = re.compile(r"\(\s{0,8}(?:\)|[^\W\d]\w{0,127}\s{0,8}=)")
+_CALLED_BEGIN = re.compile(r"\(\s{0,8}(?:[^\W\d]\w{0,127}\s{0,8})?")
+_QUOTE = frozenset("\"'`_")
 _DEEPEST_LIST = 4  # lists around calls; more is data, or worse
 _FIRST_KEY_WITHIN = 256  # characters of an object in which its first key is looked for
 _FORETOLD = 8192  # characters of an object after which it is no longer asked whether it is data
@@ -103,7 +107,10 @@ class BodyReader:
         while True:
             at = yield from source.solid(at)
             char = source.buf[at : at + 1]
-            if char == "[" and not (body.items and body.items[-1].fault):
+            if char == "[" and (item := (yield from self._bracketed_name(at))) is not None:
+                body.items.append(item)
+                at = body.end = item.end
+            elif char == "[" and not (body.items and body.items[-1].fault):
                 opened = yield from self._opens_list(at, enveloped=enveloped)
                 if not opened:
                     return body
@@ -124,10 +131,32 @@ class BodyReader:
                     # Calls, and then an object that is none: only the calls are the body.
                     body.data = body.data and (brackets > 0 or not body.items)
                     return body
+                if brackets and any(call.repairs for call in item.calls):
+                    item.calls = [replace(call, listed=True) for call in item.calls]
                 body.items.append(item)
                 at = body.end = item.end
                 if len(body.items) > self.limits.max_calls_per_step:
                     return body
+
+    def _bracketed_name(self, at: int) -> Generator[Waiter | None, None, Item | None]:
+        """``[now]()``: the list closed behind the name. A link to its description is none."""
+        source = self.source
+        inner = yield from source.solid(at + 1)
+        if not (source.buf[inner : inner + 1].isalpha() or source.buf[inner : inner + 1] in _QUOTE):
+            return None
+        found = yield from self.names.whole_name(inner)
+        if found is None or self.catalogue.resolve(found[0]) is None:
+            return None
+        while len(source.buf) < found[1] + 2 and not source.final:
+            yield None
+        if not source.buf.startswith("](", found[1]):
+            return None
+        opener = found[1] + 1
+        while not source.final and _CALLED_BEGIN.fullmatch(source.buf, opener):
+            yield None
+        if not _CALLED.match(source.buf, opener):
+            return None
+        return (yield from self.names.python_call(at, found[0], opener, ("bracketed_name",)))
 
     def _opens_list(self, at: int, *, enveloped: bool) -> Generator[Waiter | None, None, bool]:
         """Whether the bracket opens a list of calls and not a link, a citation or plain data."""

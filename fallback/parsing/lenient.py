@@ -18,6 +18,7 @@ deviation that had to be mended has a name in ``repairs``:
 ``escaped_apostrophes`` ``\\'`` inside a double-quoted string
 ``colon_arguments``     ``f(city: "Oslo")``
 ``unquoted_text``       ``f(city=New York)``: plain words that can be no variable or expression
+``unquoted_name``       ``f(city=new_york)``: a word that could be one; validation decides
 
 What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened
 under.
@@ -361,7 +362,9 @@ class _Writer:
     def _unquoted_text(self) -> bool:
         """Write plain words up to the next comma as a string, if they can be nothing else."""
         first = self.tokens[self.at]
-        if first.kind not in ("name", "num") or first.text in _LITERALS:
+        # ``24h`` begins with digits that are no number.
+        worded = first.kind in ("name", "num") or first.text.isdecimal()
+        if not worded or first.text in _LITERALS:
             return False
         last = self.at
         while self.tokens[last].kind not in (",", ")", "end"):

@@ -113,7 +113,7 @@ class NamedReader:
             return None
         char = self.source.buf[opener : opener + 1]
         if char == "(":
-            return (yield from self._python_call(start, name, opener))
+            return (yield from self.python_call(start, name, opener))
         if char == "{" and (enveloped or declared):
             item = yield from self.name_then_object(start, name, opener, gemma=gemma)
             return (yield from self.behind_fence(item)) if "`" in passed else item
@@ -165,7 +165,11 @@ class NamedReader:
 
     # -- Python and JSON arguments
 
-    def _python_call(self, at: int, name: str, opener: int) -> Generator[Waiter | None, None, Item]:
+    def python_call(
+        self, at: int, name: str, opener: int, mended: tuple[str, ...] = ()
+    ) -> Generator[Waiter | None, None, Item]:
+        """Read the parenthesis at ``opener`` as the arguments of ``name``, which begins at ``at``;
+        ``mended`` are the repairs that took."""
         framer = Framer(self.max_depth, comments=True)
         listen = partial(arguments_follower, self.live, name, opener, python=True)
         yield from self.frames.follow(opener, framer, listen=listen)
@@ -182,7 +186,7 @@ class NamedReader:
             arguments.positional,
             dialect="pythonic",
             span=self.frames.span(at, end),
-            repairs=repairs,
+            repairs=(*mended, *repairs),
         )
         return Item(at, end, [call])
 

@@ -19,6 +19,7 @@ class RawCall:
         positional: arguments without a name, to be bound in the order of the schema's properties.
         repairs: fixes of form that were needed to read it.
         id: the id that the model or the server gave it, if any.
+        listed: whether it stands in brackets, in a list of calls, where nothing can be a program.
         textual: whether the arguments are raw texts, in a form that has no other types.
     """
 
@@ -29,4 +30,5 @@ class RawCall:
     span: Span = Span(0, 0)
     repairs: tuple[str, ...] = ()
     id: str = ""
+    listed: bool = False
     textual: bool = False

@@ -120,12 +120,22 @@ class _Run:
             return value
         if isinstance(value, str):
             return self._from_text(value, kinds, options, path)
+        if isinstance(value, bool) and options is not None and "boolean" not in kinds:
+            return self._from_boolean(value, options, path)
         whole = isinstance(value, float) and value.is_integer()
         listed = options is None or value in options
         if whole and listed and "integer" in kinds and "number" not in kinds:
             self.notes.append(f"float_to_integer {path}")
             return int(value)
         return value
+
+    def _from_boolean(self, value: bool, options: list[Any], path: str) -> Any:
+        """``True`` where the schema lists the word: the one that is spelt like it, if only one."""
+        words = _same_word(str(value), options)
+        if len(words) != 1:
+            return value
+        self.notes.append(f"boolean_to_enum {path}")
+        return words[0]
 
     def _from_text(self, text: str, kinds: set[str], options: list[Any] | None, path: str) -> Any:
         if options is None and "string" in kinds:

@@ -52,6 +52,8 @@ def one(schema: Any, value: Any) -> tuple[Any, tuple[str, ...]]:
         (RISK, "low", "LOW", "enum_case"),
         (RISK, " High ", "HIGH", "enum_case"),
         ({"const": "Agent"}, "agent", "Agent", "enum_case"),
+        ({"enum": ["True", "False", "any"]}, True, "True", "boolean_to_enum"),
+        ({"type": "string", "enum": ["yes", "false"]}, False, "false", "boolean_to_enum"),
         ({"enum": [1, 2, 3]}, "2", 2, "string_to_integer"),
         ({"enum": [True]}, "true", True, "string_to_boolean"),
         ({"enum": ["a", None]}, "null", None, "string_to_null"),
