@@ -1,12 +1,15 @@
 """Whether our grader and the checker of the Berkeley leaderboard say the same of the same calls.
 
-    python -m benchmarks.bfcl_agreement [--cache FOLDER] [--out FILE] [--seed N]
+    python -m benchmarks.bfcl_agreement [--cache FOLDER] [--out FILE] [--seed N] [--record]
 
 Calls are made from the accepted answers of ``bfcl-eval``: for every question each accepted value of
 each parameter is used once, and each parameter that may be left out is left out once. Then every
 question's answer is made wrong in each way of :data:`MUTATIONS` that it allows. The checker,
 ``ast_checker``, runs in an environment of its own. Every difference is printed; exits with 1 if
 there is one.
+
+``--record`` does the same with the questions of ``tests/data/bfcl_questions.jsonl``, which are our
+own in the leaderboard's form, and keeps the checker's verdicts beside them for the tests.
 """
 
 from __future__ import annotations
@@ -14,20 +17,25 @@ from __future__ import annotations
 import argparse
 import copy
 import datetime
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy import checker_verdicts
 from benchmarks.peers.environments import BFCL, default_cache, prepared
-from fallback.compare.bfcl import CATEGORIES, bfcl_cases, questions
+from fallback.compare.bfcl import CATEGORIES, question_case, questions
 from fallback.compare.cases import Case
 from fallback.compare.grading import Call, grade_calls
 
 RESULT = Path(__file__).with_name("results") / "bfcl_agreement.md"
+OWN = Path(__file__).resolve().parent.parent / "tests" / "data" / "bfcl_questions.jsonl"
+VERDICTS = OWN.with_name("bfcl_verdicts.jsonl")
+ROUNDS = 8
+"""How often each of our own questions is made wrong in each way: some 300 different wrong answers."""
 
 Calls = list[dict[str, Any]]
 
@@ -59,37 +67,76 @@ def main() -> int:
     options.add_argument("--cache", type=Path, default=default_cache(), help="environments go here")
     options.add_argument("--out", type=Path, default=RESULT, help="the Markdown file")
     options.add_argument("--seed", type=int, default=0, help="of the changes that make calls wrong")
+    options.add_argument("--record", action="store_true", help="record verdicts for the tests")
     chosen = options.parse_args()
     cache = chosen.cache.resolve()
+    chance = random.Random(chosen.seed)  # noqa: S311  # repeatable, keeps no secret
     data = next(prepared(BFCL, cache).glob("lib/python*/site-packages/bfcl_eval/data"))
-    samples = list(all_samples(data, random.Random(chosen.seed)))  # noqa: S311  # repeatable, keeps no secret
+    asked = own_questions() if chosen.record else all_questions(data)
+    samples = list(samples_of(asked, chance, ROUNDS if chosen.record else 1))
     theirs = checker_verdicts((sample.for_checker() for sample in samples), cache)
     differing = [s for s in samples if s.ours != theirs[s.id]["valid"]]
     for sample in differing:
         said = theirs[sample.id]
         print(f"{sample.id}\tours {sample.ours}, theirs {said['valid']} {said['error']}")
         print(f"\t{sample.calls}\n\t{sample.answers}")
-    chosen.out.write_text(document(samples, theirs), encoding="utf-8")
+    if chosen.record:
+        record(samples, theirs)
+    else:
+        chosen.out.write_text(document(samples, theirs), encoding="utf-8")
     return 1 if differing else 0
 
 
-def all_samples(data: Path, chance: random.Random) -> Iterator[Sample]:
-    """Right and wrong calls for every question that has an answer."""
+Question = tuple[str, Mapping[str, Any], list[dict[str, Any]]]
+"""Category, line and accepted answers."""
+
+
+def all_questions(data: Path) -> Iterator[Question]:
+    """Every question of the leaderboard that has an answer."""
     for category in (name for name in CATEGORIES if name != "irrelevance"):
-        cases = {case.id: case for case in bfcl_cases(category, data=data)}
         for line, answers in questions(category, data=data):
-            case = cases[line["id"]]
-            made = (*right(answers, case), *wrong(answers, case, chance))
-            for number, (how, calls) in enumerate(made):
-                yield Sample(
-                    id=f"{case.id}:{how}:{number}",
-                    how=how,
-                    line=line,
-                    answers=answers,
-                    category=category,
-                    calls=calls,
-                    ours=ours(case, calls),
-                )
+            yield category, line, answers
+
+
+def own_questions() -> Iterator[Question]:
+    """Ours, in the leaderboard's form."""
+    for text in OWN.read_text("utf-8").splitlines():
+        line = json.loads(text)
+        content = [[{"role": "user", "content": "?"}]]
+        yield line["category"], line | {"question": content}, line["answers"]
+
+
+def samples_of(asked: Iterable[Question], chance: random.Random, rounds: int) -> Iterator[Sample]:
+    """Right and wrong calls for each question."""
+    for category, line, answers in asked:
+        case = question_case(category, line, answers)
+        made = list(right(answers, case))
+        for _ in range(rounds):
+            made += wrong(answers, case, chance)
+        for number, (how, calls) in enumerate(made):
+            yield Sample(
+                id=f"{case.id}:{how}:{number}",
+                how=how,
+                line=line,
+                answers=answers,
+                category=category,
+                calls=calls,
+                ours=ours(case, calls),
+            )
+
+
+def record(samples: Iterable[Sample], theirs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Keep the checker's verdicts; calls that were made twice are kept once."""
+    kept: dict[str, None] = {}
+    for sample in samples:
+        line = {
+            "question": sample.line["id"],
+            "how": sample.how,
+            "calls": sample.calls,
+            "valid": theirs[sample.id]["valid"],
+        }
+        kept[json.dumps(line)] = None
+    VERDICTS.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
 
 
 def ours(case: Case, calls: Calls) -> bool:

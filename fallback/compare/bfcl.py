@@ -11,7 +11,7 @@ them means that it may be left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from fallback.compare.cases import Case, read_case
 from fallback.compare.faults import CaseError
 
-__all__ = ["CATEGORIES", "bfcl_cases", "json_schema", "questions"]
+__all__ = ["CATEGORIES", "bfcl_cases", "json_schema", "question_case", "questions"]
 
 CATEGORIES = {
     "simple": "simple_python",
@@ -47,7 +47,7 @@ _TYPES = {
 def bfcl_cases(category: str, *, data: Path | None = None) -> Iterator[Case]:
     """The cases of one category, in the leaderboard's order; see :func:`questions`."""
     for line, answers in questions(category, data=data):
-        yield _case(f"bfcl:{category}", category, line, answers)
+        yield question_case(category, line, answers)
 
 
 def questions(
@@ -92,7 +92,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         ) from None
 
 
-def _case(suite: str, category: str, line: Mapping[str, Any], answers: Any) -> Case:
+def question_case(
+    category: str, line: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]
+) -> Case:
+    """A question of the leaderboard and its accepted answers as a case."""
     tools = [
         function | {"parameters": json_schema(function["parameters"])}
         for function in line["function"]
@@ -112,7 +115,9 @@ def _case(suite: str, category: str, line: Mapping[str, Any], answers: Any) -> C
         "calls": calls,
     }
     instructions = "\n\n".join(m["content"] for m in turn[:-1] if m["role"] == "system")
-    return read_case(suite, value | ({"instructions": instructions} if instructions else {}))
+    return read_case(
+        f"bfcl:{category}", value | ({"instructions": instructions} if instructions else {})
+    )
 
 
 def _arguments(accepted: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
