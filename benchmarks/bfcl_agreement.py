@@ -35,7 +35,7 @@ RESULT = Path(__file__).with_name("results") / "bfcl_agreement.md"
 OWN = Path(__file__).resolve().parent.parent / "tests" / "data" / "bfcl_questions.jsonl"
 VERDICTS = OWN.with_name("bfcl_verdicts.jsonl")
 ROUNDS = 8
-"""How often each of our own questions is made wrong in each way: some 300 different wrong answers."""
+"""How often each of our own questions is made wrong in each way: more than 200 different ones."""
 
 Calls = list[dict[str, Any]]
 

@@ -1,8 +1,8 @@
 """Our grader against the verdicts of the Berkeley leaderboard's own checker.
 
-The questions are ours, in the leaderboard's form; the verdicts were recorded from ``ast_checker`` by
-``python -m benchmarks.bfcl_agreement --record``. On the leaderboard's own questions the same script
-finds no difference either, see ``benchmarks/results/bfcl_agreement.md``.
+The questions are ours, in the leaderboard's form; the verdicts were recorded from ``ast_checker``
+by ``python -m benchmarks.bfcl_agreement --record``. On the leaderboard's own questions the same
+script finds no difference either, see ``benchmarks/results/bfcl_agreement.md``.
 """
 
 from __future__ import annotations

@@ -211,3 +211,28 @@ def test_ctrl_c_keeps_what_is_finished(
     assert "stopped; 2 results are kept. The same command goes on from here." in said
     assert "Traceback" not in said
     assert len(list(read_records(tmp_path / "out"))) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_shows_a_bar_with_the_time_that_is_left(arguments: list[str]) -> None:
+    import pty
+
+    inside, outside = pty.openpty()
+    shape = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fallback", *arguments, "--no-report"], stderr=outside, env=shape
+    )
+    os.close(outside)
+    shown = b""
+    try:
+        while piece := os.read(inside, 65536):
+            shown += piece
+    except OSError:  # how Linux says that the other end has gone
+        pass
+    os.close(inside)
+    assert process.wait(60) == 0
+    text = shown.decode()
+    assert "6/6" in text
+    assert "left" in text
+    assert "m prompt:pythonic" in text
+    assert "6 of 6 finished now" in text
