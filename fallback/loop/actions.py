@@ -192,6 +192,12 @@ class Generation:
     cut: bool = False
     num_ctx: int | None = None
 
+    @property
+    def swallowed(self) -> bool:
+        """Whether a server has eaten a call that it could not read: tokens, but nothing to show."""
+        shown = self.raw.strip() or self.thinking.strip() or self.tool_calls
+        return not shown and self.usage.completion_tokens > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorised:

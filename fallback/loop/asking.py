@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from fallback.backend import GenerationRequest
@@ -20,7 +21,7 @@ from fallback.errors import (
     ContextWindowError,
 )
 from fallback.loop.actions import Generation
-from fallback.loop.gauge import Gauge, characters
+from fallback.loop.gauge import characters
 from fallback.loop.plan import Plan
 from fallback.loop.window import Fitted, fit, shown
 from fallback.messages import Message, Mode
@@ -43,9 +44,9 @@ class Asking:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._tools = offered(plan.catalogue, plan.tool_choice)
-        self._catalogue_size = sum(len(to_json(tool.to_dict())) for tool in self._tools)
         self._may_begin = self._may_format = True
         self._size = 0
+        self._aside, self._offered = "", plan.tool_choice
         self.window = plan.window
         self.opening = _NOTHING
 
@@ -67,9 +68,14 @@ class Asking:
             withdrawn: whether no tool is offered any more.
             required: whether the reply has to be a call.
         """
-        choice = "none" if withdrawn else self._plan.tool_choice
-        note = self._make_room(mode, conversation, aside, choice)
-        request = self._render(mode, shown(conversation, self.window.cut), aside, choice)
+        self._aside = aside
+        self._offered = "none" if withdrawn else self._plan.tool_choice
+        request = self._render(mode, shown(conversation, self.window.cut))
+        note = ""
+        room = self.window.gauge.room(self._plan.limits)
+        if room is not None and self._measure(request) > room:
+            note = self._make_room(mode, conversation)
+            request = self._render(mode, shown(conversation, self.window.cut))
         self._size = self._measure(request)
         self.opening, schema = self._begin(mode) if required else (_NOTHING, None)
         if self.opening.prefill:
@@ -81,8 +87,18 @@ class Asking:
         gauge = self.window.gauge.heard(self._size, generation)
         self.window = replace(self.window, gauge=gauge)
 
-    def may_ask_again(self, error: BackendError) -> str:
-        """Whether the same request may work in another form: why, or nothing."""
+    def another_way(
+        self, error: BackendError, mode: Mode, conversation: tuple[Message, ...]
+    ) -> str:
+        """Change what can be changed about the last request, so that it may be sent again.
+
+        Returns:
+            What was changed; nothing if the same would happen again.
+        """
+        if isinstance(error, ContextWindowError):
+            gauge = self.window.gauge.refused(self._size, error)
+            self.window = replace(self.window, gauge=gauge)
+            return self._make_room(mode, conversation)
         if isinstance(error, CapabilityError) and error.missing == "prefill":
             self._may_begin = False
             return "its reply cannot be begun: asked without"
@@ -92,32 +108,16 @@ class Asking:
             return "the server does not take the schema of the arguments: asked without"
         return ""
 
-    def shrink(
-        self,
-        mode: Mode,
-        conversation: tuple[Message, ...],
-        aside: str,
-        error: ContextWindowError,
-        *,
-        withdrawn: bool,
-    ) -> str:
-        """Leave out more after a request that did not fit; says what, or nothing if all is gone."""
-        self._learn(self.window.gauge.refused(self._size, error))
-        choice = "none" if withdrawn else self._plan.tool_choice
-        return self._make_room(mode, conversation, aside, choice)
-
     # What is shown ------------------------------------------------------------------------------
 
-    def _make_room(
-        self, mode: Mode, conversation: tuple[Message, ...], aside: str, choice: str
-    ) -> str:
+    def _make_room(self, mode: Mode, conversation: tuple[Message, ...]) -> str:
         limits = self._plan.limits
         room = self.window.gauge.room(limits)
         if room is None:
             return ""
 
         def size(messages: tuple[Message, ...]) -> int:
-            return self._measure(self._render(mode, messages, aside, choice))
+            return self._measure(self._render(mode, messages))
 
         fitted = fit(
             conversation,
@@ -133,9 +133,6 @@ class Asking:
         self.window = replace(self.window, cut=fitted.cut)
         return note
 
-    def _learn(self, gauge: Gauge) -> None:
-        self.window = replace(self.window, gauge=gauge)
-
     def _note(self, conversation: tuple[Message, ...], fitted: Fitted) -> str:
         before, after = self.window.cut, fitted.cut
         gone = conversation[before.dropped : after.dropped]
@@ -147,16 +144,18 @@ class Asking:
             parts.append(f"earlier turns are left out ({turns})")
         return f"the window of {self.window.gauge.num_ctx} tokens is full: {', '.join(parts)}"
 
-    def _render(
-        self, mode: Mode, messages: tuple[Message, ...], aside: str, choice: str
-    ) -> GenerationRequest:
-        if aside:
-            messages = (*messages, Message(role="user", content=aside))
-        return self._plan.request(mode, messages, tool_choice=choice)
+    def _render(self, mode: Mode, messages: tuple[Message, ...]) -> GenerationRequest:
+        if self._aside:
+            messages = (*messages, Message(role="user", content=self._aside))
+        return self._plan.request(mode, messages, tool_choice=self._offered)
 
     def _measure(self, request: GenerationRequest) -> int:
         tools = self._catalogue_size if request.catalogue is not None else 0
         return characters(request.messages) + tools
+
+    @cached_property
+    def _catalogue_size(self) -> int:
+        return sum(len(to_json(tool.to_dict())) for tool in self._tools)
 
     # How the reply is begun ---------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fallback.errors import FallbackError
+from fallback.errors import BackendError, FallbackError
 from fallback.limits import Limits
 from fallback.loop.actions import Outcome
 from fallback.loop.record import RAN
@@ -49,13 +49,18 @@ class Budget:
         deadline = self._limits.turn_seconds
         return None if deadline is None else max(0.0, deadline - self.elapsed)
 
-    def next_pause(self) -> float | None:
-        """Seconds to wait before a busy server is asked again; ``None``: no use."""
-        if self._pauses >= self._limits.max_transient_retries:
-            return None
-        pause = self._limits.retry_seconds * 2**self._pauses
+    def next_pause(self, busy: BackendError) -> float:
+        """Seconds to wait before a busy server is asked again.
+
+        Raises:
+            Ending: it has been asked often enough, or the turn has no time for the pause.
+        """
+        pause: float = self._limits.retry_seconds * 2**self._pauses
+        late = self.seconds is not None and pause >= self.seconds
+        if late or self._pauses >= self._limits.max_transient_retries:
+            raise Ending("failed", str(busy), error=busy)
         self._pauses += 1
-        return pause if self.seconds is None or pause < self.seconds else None
+        return pause
 
     @property
     def overdue(self) -> Ending | None:

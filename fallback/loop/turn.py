@@ -22,7 +22,6 @@ from fallback.errors import (
     BackendProtocolError,
     BackendStatusError,
     CapabilityError,
-    ContextWindowError,
 )
 from fallback.loop.actions import (
     Action,
@@ -91,7 +90,7 @@ class TurnFlow:
         self._mending = Mending(plan, self.record)
         self._repetition = Repetition(plan.limits)
         self._batch = self._new_batch()
-        self._aside = self._asked = ""
+        self._aside = ""
         self._delay = 0.0
         self._called = False
         self._withdrawn: Withdrawal | None = None
@@ -148,7 +147,6 @@ class TurnFlow:
         if self._withdrawn:
             aside = ANSWER_NOW if record.anything_ran else PLAIN_ANSWER
         choice = self._choice
-        self._asked = aside
         request, note = self._asking.request(
             self._mode,
             record.conversation,
@@ -229,28 +227,14 @@ class TurnFlow:
                 return
         if generation.raw:
             self.record.open(generation, self._mode, self._why)
-        elif note := self._other_way(error):
+        elif isinstance(error, BackendStatusError) and error.status == 503:
+            self._delay = self._budget.next_pause(error)
+            self.record.note(f"the server was busy: asked again after {self._delay:g} s")
+            return
+        elif note := self._asking.another_way(error, self._mode, self.record.conversation):
             self.record.note(note)
             return
         raise Ending("failed", str(error), error=error)
-
-    def _other_way(self, error: BackendError) -> str:
-        """What is changed about the request before it is sent again; nothing if that is no use."""
-        asking = self._asking
-        if isinstance(error, ContextWindowError):
-            return asking.shrink(
-                self._mode,
-                self.record.conversation,
-                self._asked,
-                error,
-                withdrawn=self._withdrawn is not None,
-            )
-        if isinstance(error, BackendStatusError) and error.status == 503:
-            pause = self._budget.next_pause()
-            if pause is not None:
-                self._delay = pause
-                return f"the server was busy: asked again after {pause:g} s"
-        return asking.may_ask_again(error)
 
     @property
     def _may_switch(self) -> bool:
@@ -259,16 +243,6 @@ class TurnFlow:
     def _switch(self, why: str) -> None:
         self._route = Route(mode="prompt", why=why)
         self._mode = "prompt"
-
-    def _swallowed(self, generation: Generation) -> bool:
-        """Whether a server has eaten a call that it could not read: tokens, but nothing to show."""
-        nothing = not generation.raw.strip() and not generation.thinking.strip()
-        return (
-            self._may_switch
-            and nothing
-            and not generation.tool_calls
-            and generation.usage.completion_tokens > 0
-        )
 
     # Deciding -----------------------------------------------------------------------------------
 
@@ -283,7 +257,7 @@ class TurnFlow:
             if reading.calls:
                 self.record.note("its calls were not run: tools had been withdrawn")
             raise self._last_words(self._withdrawn, reading)
-        if self._swallowed(generation):
+        if self._may_switch and generation.swallowed:
             self.record.note("the reply was empty: asked again in prompt mode")
             self._switch("the server swallowed the model's tool call")
         elif reading.calls:

@@ -13,7 +13,7 @@ import pytest
 
 from fallback import AsyncSession, Limits, Session, Turn
 from fallback.errors import BackendStatusError, PauseTurn, ToolFailed, ToolRetry
-from fallback.loop.ending import Budget
+from fallback.loop.ending import Budget, Ending
 from fallback.messages import Usage
 from fallback.testing import ScriptedBackend
 
@@ -229,7 +229,7 @@ def test_corrections_do_not_use_up_the_errors_of_tools(play: Play) -> None:
     turn = play(
         play.call("get_weather", town="Oslo"),
         play.call("get_weather", city="Nowhere"),
-        play.call("get_weather", town="Oslo"),
+        play.call("get_weather", city=["Oslo"]),
         play.call("get_weather", city="Oslo"),
         "Fine.",
         limits=Limits(max_tool_errors=2, max_corrections=2),
@@ -254,8 +254,11 @@ def test_a_server_that_stays_busy_ends_the_turn(play: Play) -> None:
 
 def test_the_pauses_grow_and_end_with_the_time_of_the_turn() -> None:
     budget = Budget(Limits(retry_seconds=1.0, max_transient_retries=3))
-    assert [budget.next_pause() for _ in range(4)] == [1.0, 2.0, 4.0, None]
-    assert Budget(Limits(retry_seconds=1.0, turn_seconds=1.0)).next_pause() is None
+    assert [budget.next_pause(BUSY) for _ in range(3)] == [1.0, 2.0, 4.0]
+    with pytest.raises(Ending):
+        budget.next_pause(BUSY)
+    with pytest.raises(Ending):
+        Budget(Limits(retry_seconds=1.0, turn_seconds=1.0)).next_pause(BUSY)
 
 
 @pytest.mark.parametrize(
