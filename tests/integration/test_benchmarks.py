@@ -43,3 +43,10 @@ def test_the_speed_of_the_parser_is_measured_against_other_work() -> None:
     rows = printed_by("-m", "benchmarks.parse", "--quick", "--json")
     assert len(rows) >= 7
     assert all(row["ratio"] > 0 for row in rows.values())
+
+
+def test_what_an_early_call_gains_is_measured_beside_what_it_could() -> None:
+    rows = result_of("eager_calls.py")
+    for row in rows.values():
+        assert set(row) == {"plain_seconds", "eager_seconds", "ratio", "bound"}
+    assert rows["the first call is slow"]["bound"] < 0.7
