@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -39,9 +38,13 @@ class Server:
         # A socket's path has at most 107 bytes, so not in pytest's own, long-named folder.
         self.folder = Path(tempfile.mkdtemp(prefix="fb-pg-", dir="/tmp"))
         self._user: str | None = None
+        self._group: int | None = None
         if os.geteuid() == 0:  # the server refuses to run as root
+            import pwd  # only where there is a root
+
             known = {entry.pw_name for entry in pwd.getpwall()}
             self._user = "postgres" if "postgres" in known else "nobody"
+            self._group = pwd.getpwnam(self._user).pw_gid
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
 
@@ -72,7 +75,7 @@ class Server:
                 [str(self._bin / program), "-D", str(self._data), *arguments],
                 cwd=self.folder,
                 user=self._user,
-                group=None if self._user is None else pwd.getpwnam(self._user).pw_gid,
+                group=self._group,
                 extra_groups=None if self._user is None else [],
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,

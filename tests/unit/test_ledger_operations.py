@@ -183,3 +183,25 @@ def test_the_newest_operations_are_listed_first(ledger: Ledger, clock: Clock) ->
     assert [stored.key for stored in ledger.list("finished")] == ["k3"]
     clock.now += 1000
     assert [stored.key for stored in ledger.list("unknown")] == ["k2", "k1", "k0"]
+
+
+def test_an_operation_ends_once(ledger: Ledger) -> None:
+    begun = begin(ledger)
+    ledger.finish(begun, PAID)
+    with pytest.raises(LedgerError, match="is already finished, so its outcome 'error'"):
+        ledger.finish(begun, ToolResult(call_id="c1", name="pay", status="error"))
+    with pytest.raises(LedgerError, match="is already finished"):
+        ledger.fail(begun, "no", effect="none")
+    with pytest.raises(LedgerError, match="is already finished"):
+        ledger.fail(begun, "no")
+    found = ledger.begin("k", PAY)
+    assert isinstance(found, Finished)
+    assert found.result == PAID
+    assert ledger.verify() is None
+
+
+def test_an_operation_may_be_called_unknown_twice(ledger: Ledger) -> None:
+    begun = begin(ledger)
+    ledger.fail(begun, "timed out")
+    ledger.fail(begun, "timed out again")
+    assert isinstance(ledger.begin("k", PAY), Unknown)
