@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from fallback.errors import ConfigurationError
 from fallback.proxy.config import load_settings
-from fallback.proxy.settings import Settings
+from fallback.proxy.settings import ModelSettings, Settings
 
 FILE = """
 [server]
@@ -47,6 +48,18 @@ def test_a_file_gives_the_server_and_each_model_its_settings(tmp_path: Path) -> 
     assert settings.for_model("qwen3:8b").think is False
     assert settings.for_model("qwen3:4b").think is None
     assert settings.for_model("anything").corrections == 2
+
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "serve.md"
+
+
+def test_the_page_shows_settings_that_are_taken_and_names_every_one(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    shown = page.partition("```toml\n")[2].partition("```")[0]
+    assert load_settings(written(tmp_path, shown), {}).for_model("gemma3:4b").num_ctx == 16384
+    named = {*fields(Settings), *fields(ModelSettings)}
+    for setting in {field.name for field in named} - {"default", "models"}:
+        assert f"`{setting}`" in page, setting
 
 
 def test_variables_stand_over_the_file(tmp_path: Path) -> None:
