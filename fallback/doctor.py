@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 
 from fallback.errors import BackendError, CapabilityError, FallbackError
@@ -68,7 +68,8 @@ class ModelReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that was found."""
+    """Everything that was found; ``serve`` holds the settings of ``fallback serve`` that are no
+    defaults."""
 
     python: str
     system: str
@@ -78,6 +79,7 @@ class Report:
     cache: str
     server: Server | None = None
     models: tuple[ModelReport, ...] = ()
+    serve: Mapping[str, str] = field(default_factory=dict)
     troubles: tuple[Trouble, ...] = ()
 
 
@@ -109,8 +111,21 @@ def examine(
         cache=str(cache_dir(environ)),
         server=server,
         models=models,
+        serve=_serve(environ, troubles),
         troubles=tuple(troubles),
     )
+
+
+def _serve(environ: Mapping[str, str], troubles: list[Trouble]) -> dict[str, str]:
+    from fallback.proxy.config import load_settings, told
+
+    try:
+        settings = load_settings(environ=environ)
+        settings.refuse_exposure()
+    except FallbackError as error:
+        troubles.append(_trouble("settings of fallback serve", error))
+        return {}
+    return told(settings)
 
 
 def _version(distribution: str) -> str | None:

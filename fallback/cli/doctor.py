@@ -47,6 +47,8 @@ def print_report(report: Report, out: Console) -> None:
         _line(out, "server", f"{server.where}, version {server.version} ({server.why})")
     for model in report.models:
         _print_model(model, out)
+    for name, value in report.serve.items():
+        _line(out, "serve", f"{name}: {value}")
     for trouble in report.troubles:
         _line(out, "problem", f"{trouble.what}: {trouble.advice}", "red")
     if not report.troubles:

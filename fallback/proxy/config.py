@@ -29,10 +29,10 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fallback.errors import ConfigurationError, TemplateError
-from fallback.proxy.settings import ModelSettings, Settings
+from fallback.proxy.settings import ModelSettings, Settings, without_secret
 from fallback.templating import render_text
 
-__all__ = ["CONFIG", "load_settings", "variable"]
+__all__ = ["CONFIG", "load_settings", "told", "variable"]
 
 CONFIG = "fallback.toml"
 _PREFIX = "FALLBACK_"
@@ -87,6 +87,35 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] = os.envi
         default=_from_environment(default, environ),
         models=models,
     )
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """What differs from the defaults, for people to read; of keys only how many there are."""
+    said = _differing(settings, Settings(), skip={"default", "models", "api_keys", "upstream_key"})
+    if settings.upstream:
+        said["upstream"] = without_secret(settings.upstream)
+    if settings.api_keys:
+        said["api_keys"] = str(len(settings.api_keys))
+    if settings.upstream_key:
+        said["upstream_key"] = "set"
+    named = [("every model", ModelSettings(), settings.default)]
+    named += [(f"models {p!r}", settings.default, own) for p, own in settings.models]
+    for name, base, own in named:
+        differing = _differing(own, base, skip={"template"})
+        if own.template != base.template:
+            differing["template"] = f"{len(own.template)} characters"
+        if differing:
+            said[name] = ", ".join(f"{key} {value}" for key, value in differing.items())
+    return said
+
+
+def _differing(own: T, base: T, *, skip: set[str]) -> dict[str, str]:
+    values = ((field.name, getattr(own, field.name)) for field in fields(base))
+    return {
+        name: ", ".join(value) if isinstance(value, tuple) else str(value)
+        for name, value in values
+        if name not in skip and value != getattr(base, name)
+    }
 
 
 def _read(path: Path, *, must_be_there: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fallback.errors import ConfigurationError
-from fallback.proxy.config import load_settings
+from fallback.proxy.config import load_settings, told
 from fallback.proxy.settings import ModelSettings, Settings
 
 FILE = """
@@ -137,3 +137,18 @@ def test_this_machine_alone_needs_neither(host: str) -> None:
 
 def test_no_secret_is_in_the_repr_of_the_settings() -> None:
     assert "hush" not in repr(Settings(api_keys=("hush-hush",), upstream_key="hush"))
+
+
+def test_what_is_in_force_is_told_without_a_secret(tmp_path: Path) -> None:
+    environ = {"FALLBACK_UPSTREAM": "http://me:hush@h:1"}
+    environ |= {"FALLBACK_UPSTREAM_KEY": "hush", "FALLBACK_ALLOWED_HOSTS": "a.example"}
+    said = told(load_settings(written(tmp_path), environ))
+    assert said["port"] == "1234"
+    assert said["upstream"] == "http://h:1"
+    assert said["api_keys"] == "1"
+    assert said["upstream_key"] == "set"
+    assert said["allowed_hosts"] == "a.example"
+    assert said["every model"] == "corrections 2"
+    assert "num_ctx 16384" in said["models 'gemma3*'"]
+    assert "hush" not in str(said)
+    assert told(Settings()) == {}

@@ -55,10 +55,11 @@ class OpenAIBackend:
         base: address without ``/v1``.
         client: not closed with the backend.
         limits: sizes and timeouts.
+        where: the server, for people to read.
     """
 
-    def __init__(self, base: str, *, client: httpx.AsyncClient, limits: Limits) -> None:
-        self._base, self._client, self._limits = base, client, limits
+    def __init__(self, base: str, *, client: httpx.AsyncClient, limits: Limits, where: str) -> None:
+        self._base, self._client, self._limits, self._where = base, client, limits, where
 
     async def adescribe(self, model: str) -> ModelInfo:
         """What can be known: such servers do not tell what a model can do."""
@@ -75,14 +76,14 @@ class OpenAIBackend:
                 missing="tools",
             )
         url = f"{self._base}/v1/chat/completions"
-        reading = _Reading(self._base)
-        with mapped(self._base):
+        reading = _Reading(self._where)
+        with mapped(self._where):
             async with self._client.stream(
                 "POST", url, content=encoded(_body(request)), headers=_HEADERS
             ) as response:
                 if response.status_code != 200:
-                    body = await response.aread()
-                    raise _refusal(response.status_code, body, request.model, self._base)
+                    body = await _beginning(response, self._limits.max_line_bytes)
+                    raise _refusal(response.status_code, body, request.model, self._where)
                 async for event in EventSource(response).aiter_sse():
                     if event.data == "[DONE]":
                         break
@@ -95,6 +96,16 @@ class OpenAIBackend:
 
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+
+
+async def _beginning(response: httpx.Response, size: int) -> bytes:
+    """So much of a body as can matter."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > size:
+            break
+    return bytes(body)
 
 
 def _body(request: GenerationRequest) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.ollama import OllamaBackend
 from fallback.ollama.failures import mapped
 from fallback.ollama.transport import is_loopback, no_certificates
-from fallback.proxy.settings import Settings
+from fallback.proxy.settings import Settings, without_secret
 from fallback.proxy.upstream.openai import OpenAIBackend
 
 __all__ = ["Relayed", "Upstream"]
@@ -56,6 +56,10 @@ class Upstream:
         settings: ``upstream`` and ``upstream_kind`` of them, and the key that belongs to it.
         limits: timeouts.
         transport: for tests and for in-process servers, in place of the network.
+
+    Attributes:
+        url: the address, without a slash at its end.
+        where: the same for people to read, without whatever secret it may carry.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Upstream:
     ) -> None:
         self._settings, self._limits, self._transport = settings, limits, transport
         self.url = resolve_host(settings.upstream, limits=limits).url.rstrip("/")
+        self.where = without_secret(self.url)
         self._kind = settings.upstream_kind
         self._client: httpx.AsyncClient | None = None
         self._engine: Any = None
@@ -74,11 +79,6 @@ class Upstream:
         self._known: dict[str, tuple[float, ModelInfo]] = {}
         self._asking: dict[str, asyncio.Lock] = {}
         self._finding = asyncio.Lock()
-
-    @property
-    def where(self) -> str:
-        """The server, for people to read."""
-        return self._ollama("auto").where
 
     # Generations --------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Upstream:
             return "ollama" if self._kind == "auto" else self._kind
         if self.url.endswith("/v1"):
             return "openai"
-        with mapped(self.url):
+        with mapped(self.where):
             answer = await self.client().get(f"{self.url}/api/version")
         ollama = answer.status_code == 200 and b'"version"' in answer.content
         return "ollama" if ollama else "openai"
@@ -134,7 +134,7 @@ class Upstream:
         )
 
     def _openai(self) -> OpenAIBackend:
-        return OpenAIBackend(self.base, client=self.client(), limits=self._limits)
+        return OpenAIBackend(self.base, client=self.client(), limits=self._limits, where=self.where)
 
     # Everything else ----------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Upstream:
         """
         base = "http://embedded" if self.url == EMBEDDED else self.base
         client = self.client()
-        with mapped(self.url):
+        with mapped(self.where):
             request = client.build_request(
                 method, base + path, content=body or None, headers=list(headers)
             )
@@ -201,11 +201,11 @@ class Upstream:
             BackendError: no answer, or one that is none.
         """
         base = "http://embedded" if self.url == EMBEDDED else self.base
-        with mapped(self.url):
+        with mapped(self.where):
             answer = await self.client().request(method, base + path, json=body)
         if answer.status_code != 200:
             raise BackendStatusError(
-                f"{self.url} answered {answer.status_code} to {path}", status=answer.status_code
+                f"{self.where} answered {answer.status_code} to {path}", status=answer.status_code
             )
         try:
             return answer.json()
