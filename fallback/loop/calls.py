@@ -106,6 +106,11 @@ class Batch:
         self._early[call.id] = admitted
         return admitted
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The tools whose calls were given out early, in order."""
+        return tuple(job.call.name for job in self._early.values())
+
     def run(
         self, calls: tuple[ToolCall, ...], settled: Mapping[str, ToolResult] | None = None
     ) -> Generator[Action, Outcome, Handled]:

@@ -165,7 +165,7 @@ class TurnFlow:
             tool_choice=choice,
             closing=self._asking.opening.closing,
             delay=delay,
-            early=self._batch.early if plan.eager and self._mode == "prompt" else None,
+            early=self._batch.early if self._may_begin_early else None,
             index=len(record.steps),
             id_prefix=f"call_{record.replies + 1}_",
             limits=plan.limits,
@@ -173,6 +173,8 @@ class TurnFlow:
             read_text=plan.read_text or self._mode == "prompt",
         )
         self._budget.hear(outcome)
+        if begun := self._batch.begun:
+            record.note(f"begun while the reply was written: {', '.join(begun)}")
         if isinstance(outcome, Interrupted):
             if outcome.generation is not None:
                 record.open(outcome.generation, self._mode, self._why)
@@ -190,6 +192,15 @@ class TurnFlow:
         choice = self._plan.tool_choice
         free = self._called or self._withdrawn is not None
         return "auto" if free and choice != "none" else choice
+
+    @property
+    def _may_begin_early(self) -> bool:
+        """Whether calls of the next reply may start while it is written.
+
+        Not in native mode: there the server's own calls replace what was read from the text.
+        """
+        plan = self._plan
+        return plan.eager and plan.parallel and self._mode == "prompt" and not self._withdrawn
 
     def _new_batch(self) -> Batch:
         return Batch(

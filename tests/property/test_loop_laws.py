@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fallback import AsyncSession, Session
+from fallback import AsyncSession, Risk, Session, Tool
 from fallback.limits import Limits
 from fallback.messages import Message, Turn
 from fallback.testing import ScriptedBackend
@@ -32,7 +32,9 @@ def build() -> str:
     return "built"
 
 
+READS = Tool.from_function(get_weather, risk=Risk.READ_ONLY)
 CLIENT = {"name": "ask_user", "description": "Asks the user.", "parameters": {}}
+TOOLS = [READS, build, CLIENT]
 LIMITS = Limits(max_steps=6, max_calls_per_turn=5)
 BAD = "@@BAD@@"  # stands in every malformed reply, and must never be found in what is kept
 
@@ -74,6 +76,16 @@ REPLIES: st.SearchStrategy[Any] = st.one_of(
         ]
     ),
 )
+OPTIONS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [
+        {},
+        {"eager": True},
+        {"parallel_tool_calls": False, "eager": True},
+        {"tool_choice": "required"},
+        {"tool_choice": "get_weather"},
+        {"respond": True, "tool_choice": "required"},
+    ]
+)
 SCRIPTS = st.lists(REPLIES, min_size=12, max_size=12)
 
 
@@ -82,8 +94,10 @@ def settings(draw_native: bool, chunk_size: int | None, script: list[Any]) -> Sc
     return ScriptedBackend(script, capabilities=claims, chunk_size=chunk_size)
 
 
-def played(backend: ScriptedBackend, questions: int = 1) -> tuple[Session, list[Turn]]:
-    session = Session("m", [get_weather, build, CLIENT], backend=backend, limits=LIMITS)
+def played(
+    backend: ScriptedBackend, questions: int = 1, **options: Any
+) -> tuple[Session, list[Turn]]:
+    session = Session("m", TOOLS, backend=backend, limits=LIMITS, **options)
     return session, [session.run(f"Question {n}?") for n in range(questions)]
 
 
@@ -100,12 +114,17 @@ def check_pairs(messages: tuple[Message, ...]) -> None:
     assert waiting == []
 
 
-@given(script=SCRIPTS, native=st.booleans(), chunk_size=st.sampled_from([None, 1, 5]))
+@given(
+    script=SCRIPTS,
+    native=st.booleans(),
+    chunk_size=st.sampled_from([None, 1, 5]),
+    options=OPTIONS,
+)
 def test_every_turn_ends_with_a_reason_and_a_whole_record(
-    script: list[Any], native: bool, chunk_size: int | None
+    script: list[Any], native: bool, chunk_size: int | None, options: dict[str, Any]
 ) -> None:
     backend = settings(native, chunk_size, script)
-    _, (turn,) = played(backend)
+    _, (turn,) = played(backend, **options)
     assert len(turn.steps) <= LIMITS.max_steps
     assert len(backend.requests) <= LIMITS.max_steps + 1
     assert [step.index for step in turn.steps] == list(range(len(turn.steps)))
@@ -119,9 +138,11 @@ def test_every_turn_ends_with_a_reason_and_a_whole_record(
         assert [result.call_id for result in step.results] in (ids, [])
 
 
-@given(script=SCRIPTS, native=st.booleans())
-def test_nothing_malformed_and_no_half_pair_is_ever_kept(script: list[Any], native: bool) -> None:
-    session, turns = played(settings(native, None, script), questions=2)
+@given(script=SCRIPTS, native=st.booleans(), options=OPTIONS)
+def test_nothing_malformed_and_no_half_pair_is_ever_kept(
+    script: list[Any], native: bool, options: dict[str, Any]
+) -> None:
+    session, turns = played(settings(native, None, script), questions=2, **options)
     check_pairs(session.messages)
     for message in session.messages:
         assert BAD not in message.content
@@ -145,9 +166,9 @@ def test_a_prompt_begins_as_the_one_before_it(script: list[Any]) -> None:
             assert after[:kept] == before[:kept]
 
 
-@given(script=SCRIPTS, native=st.booleans(), chunk_size=st.sampled_from([None, 3]))
+@given(script=SCRIPTS, native=st.booleans(), chunk_size=st.sampled_from([None, 3]), options=OPTIONS)
 def test_both_drivers_make_the_same_turns(
-    script: list[Any], native: bool, chunk_size: int | None
+    script: list[Any], native: bool, chunk_size: int | None, options: dict[str, Any]
 ) -> None:
     def outline(turn: Turn) -> Any:
         steps = [(s.mode, s.raw, s.calls, [r.content for r in s.results]) for s in turn.steps]
@@ -155,8 +176,8 @@ def test_both_drivers_make_the_same_turns(
 
     async def run() -> Turn:
         backend = settings(native, chunk_size, script)
-        session = AsyncSession("m", [get_weather, build, CLIENT], backend=backend, limits=LIMITS)
+        session = AsyncSession("m", TOOLS, backend=backend, limits=LIMITS, **options)
         return await session.run("Question 0?")
 
-    _, (turn,) = played(settings(native, chunk_size, script))
+    _, (turn,) = played(settings(native, chunk_size, script), **options)
     assert outline(turn) == outline(asyncio.run(run()))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from loop_driver import block, calls
 
-from fallback import AsyncSession, Policy, Risk, Session, Tool, Turn
+from fallback import AsyncSession, Limits, Policy, Risk, Session, Tool, Turn
 from fallback.backend import Chunk, GenerationRequest, ModelInfo
 from fallback.errors import BackendConnectionError
 from fallback.loop.progress import ToolEnded, ToolStarted
@@ -212,3 +212,33 @@ def test_without_the_option_nothing_begins_early() -> None:
     tool = Tool.from_function(tools.fetch, risk=Risk.READ_ONLY)
     turn = Session("m", [tool], backend=backend).run("Go?")
     assert [r.value for r in turn.steps[0].results] == [1, 4]
+
+
+@RUNNERS
+def test_what_has_begun_stands_on_the_step(run: Run) -> None:
+    tools = Tools()
+    backend = Writing(one("fetch", 1), tools.has_begun)
+    turn = run(backend, Tool.from_function(tools.fetch, risk=Risk.READ_ONLY))
+    assert "begun while the reply was written: fetch" in turn.steps[0].notes
+
+
+@RUNNERS
+def test_nothing_begins_where_only_one_call_counts(run: Run) -> None:
+    tools = Tools()
+    backend = Writing(one("fetch", 1), tools.has_not_begun, one("fetch", 2))
+    tool = Tool.from_function(tools.fetch, risk=Risk.READ_ONLY)
+    turn = run(backend, tool, parallel_tool_calls=False)
+    assert tools.seen == [1]
+    assert [r.status for r in turn.steps[0].results] == ["ok", "denied"]
+
+
+@RUNNERS
+def test_nothing_begins_once_tools_are_withdrawn(run: Run) -> None:
+    tools = Tools()
+    tools.leave.set()
+    limits = Limits(max_calls_per_turn=1)
+    backend = Writing(one("fetch", 1) + one("fetch", 2), answer=one("fetch", 3))
+    tool = Tool.from_function(tools.fetch, risk=Risk.READ_ONLY)
+    turn = run(backend, tool, limits=limits)
+    assert tools.seen == [1]
+    assert turn.stop_reason == "max_calls"
