@@ -118,7 +118,7 @@ class Paused:
         if stored.get("form") != _FORM:
             raise UsageError("the paused turn was stored by another version; ask again")
         try:
-            return cls(
+            read = cls(
                 turn_id=stored["turn_id"],
                 model=stored["model"],
                 mode=stored["mode"],
@@ -126,8 +126,11 @@ class Paused:
                 messages=_each(_read_message, stored["messages"]),
                 steps=_each(_read_step, stored["steps"]),
             )
+            if not (read.messages and read.steps):
+                raise ValueError("nothing is in it")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"the paused turn is damaged: {error}") from None
+        return read
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
