@@ -123,7 +123,8 @@ class Answerer:
             guessed,
             trained=info.context_length,
             wished=wished if isinstance(wished, int) and wished > 0 else None,
-            fixed=self.settings.for_model(ask.model).num_ctx or info.details.get("num_ctx"),
+            fixed=self.settings.for_model(ask.model).num_ctx,
+            least=info.details.get("num_ctx"),
             answer_tokens=wanted,
         )
         room = max(num_ctx - guessed, _LEAST_ANSWER)

@@ -39,6 +39,7 @@ from fallback.proxy.events import (
     TextDelta,
 )
 from fallback.proxy.failures import failure_of, no_call
+from fallback.proxy.leftover import leftover
 from fallback.proxy.outlet import Outlet
 from fallback.proxy.render import Rendered, fits_format, rendered
 from fallback.proxy.settings import ModelSettings
@@ -287,7 +288,7 @@ class Course:
             self.done = True
             yield Failed(no_call(problems[0]))
         elif problems:
-            yield from self._as_text(generation, reading)
+            yield from self._as_text(generation)
         elif self._checks_format and not fits_format(text, self._ask.format):
             self._only_format = True
         elif not text and not self._outlet.said and not cut and self.wants_tools:
@@ -327,18 +328,10 @@ class Course:
         yield TextDelta(_NO_ANSWER)
         yield from self._finish("stop")
 
-    def _as_text(self, generation: Generation, reading: Reading) -> Iterator[Event]:
-        """Nothing vanishes: what could not be read as a call is told as the text that it was."""
-        if self._outlet.said and not self._holds:
-            refused = "".join(
-                generation.raw[segment.start : segment.end]
-                for segment in reading.segments
-                if segment.kind in ("call", "rejected", "markup")
-            )
-            yield from self._outlet.say(refused)
-        else:
-            self._held = []
-            yield from self._outlet.say(generation.raw or generation.thinking)
+    def _as_text(self, generation: Generation) -> Iterator[Event]:
+        """What could not be read as a call is told as the text that it was."""
+        self._held = [leftover(generation, said=self._outlet.said and not self._holds)]
+        yield from self._release()
         cut = generation.finish_reason == "length"
         yield from self._finish("length" if cut else "stop")
 

@@ -61,6 +61,7 @@ class Windows:
         trained: int | None,
         wished: int | None = None,
         fixed: int | None = None,
+        least: int | None = None,
         answer_tokens: int | None = None,
     ) -> int:
         """The window in tokens for a request.
@@ -72,6 +73,8 @@ class Windows:
             wished: what the client asks for: a hint, since some clients ask for a new size each
                 time and others for all there is.
             fixed: what the settings say; nothing else counts then.
+            least: what the model's own Modelfile says. It is not the most: many say 4096, and
+                an agent's tools alone are longer.
             answer_tokens: what the client allows the answer, if it says.
         """
         known = self._models.setdefault(model, _Known())
@@ -83,6 +86,8 @@ class Windows:
         if need > known.window:
             roomy = max(int(prompt_tokens * _GROWTH) + room, self._limits.num_ctx)
             known.window = max(known.window, _rounded(roomy))
+        if least:
+            known.window = max(known.window, least)
         if wished:
             known.window = max(known.window, _rounded(min(wished, self._most_wished)))
         if trained:

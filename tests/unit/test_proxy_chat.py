@@ -148,6 +148,21 @@ def test_what_could_not_be_corrected_is_text_and_never_an_error() -> None:
     assert '"one"' in reply["content"]
 
 
+def test_what_a_server_reports_and_nobody_can_use_is_text_too() -> None:
+    calls = [{"name": "subtract", "arguments": {"a": 1}}]
+    upstream = Scripted(*[{"tool_calls": calls}] * 2, capabilities=["tools"])
+    reply = message(upstream)
+    assert "tool_calls" not in reply
+    assert "subtract" in reply["content"]
+
+
+def test_reasoning_stays_out_of_what_could_not_be_corrected() -> None:
+    reply = message(Scripted(*[f"<think>hush</think>Adding. {WRONG}"] * 2))
+    assert "hush" not in reply["content"]
+    assert "<think>" not in reply["content"]
+    assert '"one"' in reply["content"]
+
+
 def test_without_corrections_nothing_is_asked_twice() -> None:
     upstream = Scripted(WRONG)
     reply = message(upstream, Settings(default=ModelSettings(corrections=0)))
