@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from fallback.dialects.markers import CALL_FENCES, RESULT_FENCES
 from fallback.parsing.bodies import Body
 from fallback.parsing.framing import Framer
-from fallback.parsing.holding import HELD_NAME
 from fallback.parsing.named import NAME, SEPARATORS
 from fallback.parsing.source import Waiter
 from fallback.parsing.vocabulary import NAME_KEYS
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _BLANKS = " \t"  # what may stand between the start of a line and a call on it
 # A name with the separators of Kimi's and Gemma's forms, whose special tokens were stripped.
 _NAME_BEFORE = re.compile(
-    rf"(?:call\s*:\s*)?{NAME.pattern}\s*(?:{'|'.join(map(re.escape, SEPARATORS))})?\s*"
+    rf"(?:call\s*:\s*)?{NAME.pattern}[ \t]*(?:{'|'.join(map(re.escape, SEPARATORS))})?[ \t]*"
 )
 _HEADER_BEFORE = re.compile(
     r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
@@ -59,9 +58,9 @@ class Bare:
             return
         start = hit
         pending = self.source.buf[self.cursor.pos : hit]
-        named = HELD_NAME.search(pending)
-        if named and self.catalogue.resolve(named.group(1)) is not None:
-            start = self.cursor.pos + named.start(1)
+        named = self.scanner.holding.name_line(hit)
+        if named >= 0:
+            start = named
         elif self.scanner.holding.lone_info_word(pending, whole=True):
             self.cursor.text(self.cursor.pos + len(pending) - len(pending.lstrip()))
             self.cursor.segment("markup", self.cursor.pos, hit)

@@ -173,23 +173,26 @@ class Fences:
             if not body.items:
                 self._add_fault(body, at, solid, "the block is empty")
             return end
-        search = solid
+        search = line = solid
+        paragraph: re.Match[str] | None = None
         while True:
-            close = _closing("`", run).search(source.buf, solid)
-            paragraph = _PARAGRAPH.search(source.buf, search)
+            close = _closing("`", run).search(source.buf, line)
+            paragraph = paragraph or _PARAGRAPH.search(source.buf, line)
             whole = close and (close.end() < len(source.buf) or source.final)
             first = close and (not paragraph or close.start() < paragraph.start())
             if close and whole and (first or not body.items):
                 message = "the block holds something that is neither a JSON object nor a call"
                 self._add_fault(body, solid, close.start(), message)
                 return close.end()
-            if paragraph or source.final:
+            # A block with nothing else in it is one up to its closing line.
+            if (paragraph and body.items) or source.final:
                 if not body.items:
                     end = paragraph.start() if paragraph else len(source.buf)
                     message = "the block holds neither a JSON object nor a call"
                     self._add_fault(body, solid, end, message)
                 return end
-            search = max(solid, len(source.buf) - 1)
+            line = max(line, source.buf.rfind("\n", search))
+            search = len(source.buf)
             yield AnyOf("\n`")
 
     def _add_fault(self, body: Body, start: int, end: int, message: str) -> None:

@@ -24,7 +24,7 @@ _HELD_WORD = re.compile(
     r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )
-HELD_NAME = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
+_NAME_LINE = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
 
 
 class Holding:
@@ -43,11 +43,9 @@ class Holding:
         flower = buf.find("✿", max(cursor.pos, len(buf) - len(_FLOWERS[0])))
         if flower >= 0 and any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
             return flower
-        if buf[-1:].isspace():
-            named = HELD_NAME.search(buf, max(cursor.pos, len(buf) - LOOK_BACK))
-            begins_line = named and (named.start() > cursor.pos or not cursor.head.strip())
-            if named and begins_line and self.catalogue.resolve(named.group(1)) is not None:
-                return named.start()
+        named = self.name_line(len(buf)) if buf[-1:].isspace() else -1
+        if named >= 0:
+            return max(cursor.pos, buf.rfind("\n", cursor.pos, named))
         line = buf.rfind("\n", cursor.pos) + 1 or cursor.pos
         if line == cursor.pos and cursor.head.strip():
             return len(buf)
@@ -55,6 +53,16 @@ class Holding:
         if match and (not match.group(1) or self._may_be_name(match.group(1))):
             return line
         return len(buf)
+
+    def name_line(self, end: int) -> int:
+        """Where a declared name begins that is alone on the last line before ``end``, or -1."""
+        buf, pos = self.cursor.source.buf, self.cursor.pos
+        low = max(pos, end - LOOK_BACK)
+        match = _NAME_LINE.search(buf[low:end])
+        if match is None or self.catalogue.resolve(match.group(1)) is None:
+            return -1
+        cut = match.start() == 0 and buf[low] != "\n"  # whether a line begins there is not seen
+        return -1 if cut and (low > pos or self.cursor.head.strip()) else low + match.start(1)
 
     def lone_info_word(self, text: str, *, whole: bool) -> bool:
         """Whether a reply begins with the info word of a fence whose ticks were lost."""

@@ -158,7 +158,7 @@ class Scanner:
     def _marker(self, hit: int, char: str, before: str) -> Steps:
         buf, source = self.source.buf, self.source
         start = hit
-        if char == "[" and before.strip() == "functools" and hit - 9 >= self.cursor.pos:
+        if char == "[" and before.strip(" \t") == "functools" and hit - 9 >= self.cursor.pos:
             start = hit - 9
         match = markers.pattern().match(buf, start)
         # One marker may be the beginning of another.

@@ -73,6 +73,14 @@ def read(*chunks: str) -> Reading:
         "now\n{}",
         'get_weather \n\n {"city": "Oslo"}',
         'x\nget_weather\n{"city": "Oslo"}',
+        "- Action: now\n{}",
+        # Only a blank or a tab stands between a name and its arguments.
+        'functions.now:0\u2028{"name": 1}',
+        "\u2028functools[now()]",
+        # A block of nonsense ended at its first empty line where its closing line had not come yet.
+        "```tool_call\n]```json\nx\n\n```\n",
+        "```tool_call\n]```json\nx\n  \n```\n[now()]",
+        f"```tool_call\n{CALL}x\n  \n```\n",
         # A numbered label was not held until its colon came.
         "Action0:<channel|>",
         "Action 12: now\nAction 12 Input: {}",
