@@ -18,10 +18,12 @@ from fallback.testing.scripted_server import Model
 
 
 @contextlib.contextmanager
-def serving(app: Any, *, lifespan: str = "on") -> Iterator[str]:
+def serving(app: Any, *, lifespan: str = "on", http: Any = "auto", port: int = 0) -> Iterator[str]:
     """Serve an application in a thread; gives its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan=lifespan)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        config = uvicorn.Config(
+            app, log_level="critical", access_log=False, lifespan=lifespan, http=http
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

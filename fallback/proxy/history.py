@@ -49,8 +49,8 @@ class History:
         self._messages: list[Message] = []
         self._open: list[_Open] = []
         self._names: dict[str, str] = {}
-        self.malformed = 0
-        self.orphans = 0
+        self._malformed = 0
+        self._orphans = 0
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -58,9 +58,13 @@ class History:
         return tuple(self._messages)
 
     @property
-    def has_calls(self) -> bool:
-        """Whether tools were used in it."""
-        return any(m.tool_calls or m.role == "tool" for m in self._messages)
+    def notes(self) -> tuple[str, ...]:
+        """What did not fit together, for the log."""
+        found = (
+            (self._malformed, "old calls whose arguments are no object"),
+            (self._orphans, "results of calls that are not there"),
+        )
+        return tuple(f"{count} {what}" for count, what in found if count)
 
     def system(self, text: str) -> None:
         """Instructions, wherever they stand."""
@@ -85,7 +89,7 @@ class History:
             opened.append(_Open(identity, name))
             self._names[identity] = name
             if arguments is None:
-                self.malformed += 1
+                self._malformed += 1
                 told.append(_quoted(name, call.arguments))
             else:
                 good.append(ToolCall(id=identity, name=name, arguments=arguments))
@@ -109,7 +113,7 @@ class History:
             found.answered = True
             identity, called = found.id, found.name
         else:
-            self.orphans += 1
+            self._orphans += 1
             called = self._names.get(identity) or self._names.get(called) or called
         result = ToolResult(
             call_id=identity or "none",

@@ -132,7 +132,7 @@ def test_results_find_their_calls_by_id_in_any_order(
         assert message.result is not None
         assert message.result.name == calls[number][0]
         assert message.result.content == f"result {number}"
-    assert history.orphans == 0
+    assert history.notes == ()
 
 
 @given(calls=CALLS, repeated=st.booleans())

@@ -73,7 +73,7 @@ class OllamaChat:
             think=think_of(body),
             keep_alive=keep_alive if _is_duration(keep_alive) else None,
             extra={"tools_left_out": "tools" not in body},
-            ignored=tools.ignored,
+            ignored=(*tools.ignored, *history.notes),
         )
 
     def stream(self, ask: Ask) -> Encoder:

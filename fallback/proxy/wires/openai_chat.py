@@ -87,7 +87,7 @@ class OpenAIChat:
             keep_alive=_keep_alive(body.get("keep_alive")),
             include_usage=obj(body.get("stream_options")).get("include_usage") is True,
             extra={"legacy": bool(body.get("functions")) and not body.get("tools")},
-            ignored=tools.ignored,
+            ignored=(*tools.ignored, *history.notes),
         )
 
     def stream(self, ask: Ask) -> Encoder:
