@@ -76,9 +76,14 @@ class ExpectedAnswer:
     lacks: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """A case, ready to be run. ``source`` is the case as JSON, complete in itself."""
+    """A case, ready to be run.
+
+    Attributes:
+        digest: hash of the whole case, what is expected included; cases are equal by it.
+        source: the case as JSON, complete in itself.
+    """
 
     suite: str
     id: str
@@ -91,13 +96,14 @@ class Case:
     results: tuple[ScriptedResult, ...] = ()
     answer: ExpectedAnswer | None = None
     num_ctx: int | None = None
-    source: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    digest: str
+    source: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def digest(self) -> str:
-        """Hash of the whole case, what is expected included."""
-        text = json.dumps([self.suite, self.source], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Case) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     def catalogue(self) -> Catalogue:
         """The tools with handlers that return what the case says; without results, no handlers."""
@@ -193,6 +199,7 @@ def read_case(
     padding = value.get("padding", 0)
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
         raise CaseError("'padding' is a number of characters")
+    source = {**value, "tools": tools}
     case = Case(
         suite=suite,
         id=_text(value, "id"),
@@ -205,7 +212,10 @@ def read_case(
         results=tuple(_result(result, schemas) for result in _list(value, "results")),
         answer=_answer(value.get("answer")),
         num_ctx=value.get("num_ctx"),
-        source={**value, "tools": tools},
+        digest=hashlib.sha256(json.dumps([suite, source], sort_keys=True).encode()).hexdigest()[
+            :16
+        ],
+        source=source,
     )
     case.catalogue()  # whatever is wrong with a tool is found out now, with the line's number
     return case

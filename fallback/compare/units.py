@@ -88,16 +88,14 @@ def key_of(unit: Unit, info: ModelInfo) -> str:
     That is: the model's name and digest, the server's template and our own, the way, the case with
     its tools and its first prompt, the options, the limits, and the version of this package.
     """
-    from fallback import __version__
-
     held = {
         "record": RECORD_VERSION,
-        "version": __version__,
+        "version": _version(),
         "model": [unit.model, info.digest, info.family, _hash(info.template)],
         "way": unit.way.name,
         "templates": _templates(unit.way.dialect, info.family or ""),
         "case": unit.case.digest,
-        "prompt": _hash(_first_prompt(unit)),
+        "prompt": _prompt_hash(unit.case, unit.way),
         "options": [unit.options, unit.num_ctx, unit.sampling.think],
         "limits": repr(unit.way.limits),
         "repeat": unit.repeat,
@@ -118,17 +116,23 @@ def _templates(dialect: str, family: str) -> str:
     return _hash("\0".join(file.read_text("utf-8") for file in files if file.is_file()))
 
 
-def _first_prompt(unit: Unit) -> str:
+@cache
+def _prompt_hash(case: Case, way: Way) -> str:
+    """Hash of what the model is asked first; the same for every model and repeat."""
     from fallback.rendering import prompt_messages
 
-    case = unit.case
-    if unit.way.kind != "prompt":
-        return json.dumps([case.instructions, case.question])
-    asked = (Message(role="user", content=case.question),)
-    rendered = prompt_messages(
-        asked, case.catalogue(), unit.way.record, instructions=case.instructions
-    )
-    return json.dumps([[message.role, message.content] for message in rendered])
+    asked: tuple[Message, ...] = (Message(role="user", content=case.question),)
+    if way.kind == "prompt":
+        asked = prompt_messages(asked, case.catalogue(), way.record, instructions=case.instructions)
+    return _hash(json.dumps([[message.role, message.content] for message in asked]))
+
+
+@cache
+def _version() -> str:
+    """The package's version. Looking it up reads a file."""
+    from fallback import __version__
+
+    return str(__version__)
 
 
 class _Tap:
@@ -219,8 +223,6 @@ def _record(
     first: GenerationRequest | None,
     error: BackendError | None,
 ) -> Record:
-    from fallback import __version__
-
     return {
         "v": RECORD_VERSION,
         "key": key_of(unit, info),
@@ -232,7 +234,7 @@ def _record(
         "case_digest": unit.case.digest,
         "kind": unit.case.kind,
         "repeat": unit.repeat,
-        "version": __version__,
+        "version": _version(),
         "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "options": unit.options | {"num_ctx": unit.num_ctx},
         "prompt": [[m.role, m.content] for m in first.messages] if first else [],

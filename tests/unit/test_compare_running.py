@@ -120,14 +120,21 @@ def test_a_way_that_a_model_cannot_go_is_left_out_and_no_error(store: Store) -> 
 
 
 @pytest.mark.parametrize(
-    "error", [BackendTimeoutError("too slow"), BackendStatusError("busy", status=503)]
+    "error", [BackendTimeoutError("too slow"), BackendStatusError("out of memory", status=507)]
 )
 def test_trouble_puts_a_unit_off_and_three_in_a_row_end_the_run(
     store: Store, error: Exception
 ) -> None:
-    replies = iter(["Hello.", error, "Hello.", error, error, error])
-    summary = run(store, CASES, [host_of(lambda _: next(replies))])
-    assert (summary.done, summary.failed) == (2, 6)
+    def rule(request: GenerationRequest) -> Any:
+        good = ("Question 0", "Question 2") if request.mode == "native" else ("Question 0",)
+        return "Hello." if request.messages[-1].content.startswith(good) else error
+
+    # Right, right, wrong, wrong, right, wrong, wrong, wrong: only the last three are in a row.
+    watch = Watch()
+    summary = run(store, CASES, [host_of(rule)], watch=watch)
+    assert (summary.done, summary.failed) == (3, 5)
+    assert len(watch.lines) == 5
+    assert run(store, CASES, [host_of(hello)]).done == 5
     assert summary.error is error
 
 

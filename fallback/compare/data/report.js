@@ -31,8 +31,8 @@
   function body(failure) {
     const made = element("div");
     for (const fault of failure.faults) made.append(element("p", fault, "fault"));
-    for (const [role, text] of failure.prompt) block(made, `prompt: ${role}`, text);
-    if (failure.tools.length) block(made, "tools", JSON.stringify(failure.tools, null, 1));
+    for (const [role, text] of failure.prompt) block(made, `prompt: ${role}`, data.texts[text]);
+    if (failure.tools !== null) block(made, "tools", data.texts[failure.tools]);
     failure.steps.forEach((step, index) => {
       made.append(element("h4", `reply ${index + 1} (${step.path}, calls from: ${step.source})`));
       if (step.reasoning) made.append(element("pre", step.reasoning, "reasoning"));
@@ -42,8 +42,8 @@
         block(made, `result of ${result.name} (${result.status})`, result.text);
       }
     });
-    block(made, "expected", JSON.stringify(failure.expected, null, 1));
-    block(made, "got", JSON.stringify(failure.got, null, 1));
+    block(made, "expected", data.texts[failure.expected]);
+    block(made, "got", failure.got);
     block(made, `answer (${failure.stop})`, failure.answer);
     return made;
   }
@@ -51,7 +51,7 @@
   function entry(failure) {
     const made = element("details");
     const where = [failure.model, failure.way, failure.suite, failure.case];
-    made.append(element("summary", `${where.join(" · ")}: ${failure.question.slice(0, 160)}`));
+    made.append(element("summary", `${where.join(" · ")}: ${data.texts[failure.question]}`));
     made.addEventListener("toggle", () => {
       if (made.open && made.childElementCount === 1) made.append(body(failure));
     });

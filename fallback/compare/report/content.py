@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fallback.compare.stages import STAGES
 from fallback.compare.verdicts import Judged, Pairing, Row, judged, pairings, table
+from fallback.templating import to_json
 
 __all__ = ["Content", "content_of", "failures", "sentences"]
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
-MAX_PER_GROUP = 100
+MAX_PER_GROUP = 50
 """Failures of one way, model and suite that the report shows: it has to open on a phone."""
 
-MAX_CHARS = 20_000
+MAX_CHARS = 8_000
 """Characters of one prompt or reply that the report shows."""
 
 
@@ -122,9 +123,25 @@ def turned(pairing: Pairing) -> Pairing:
     )
 
 
-def failures(results: Iterable[Judged]) -> tuple[list[dict[str, Any]], int]:
-    """What went wrong, turn by turn, for people to look at; and how many more there are."""
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What went wrong, turn by turn, for people to look at.
+
+    Attributes:
+        turns: plain JSON; what many turns have in common is a number, an index into ``texts``.
+        texts: each text once.
+        more: turns that went wrong and are not shown.
+    """
+
+    turns: list[dict[str, Any]]
+    texts: list[str]
+    more: int
+
+
+def failures(results: Iterable[Judged]) -> Failures:
+    """The failures of judged results, the first of each way, model and suite."""
     shown: list[dict[str, Any]] = []
+    texts: dict[str, int] = {}
     seen: Counter[tuple[str, str, str]] = Counter()
     more = 0
     for result in results:
@@ -136,11 +153,11 @@ def failures(results: Iterable[Judged]) -> tuple[list[dict[str, Any]], int]:
         if seen[group] > MAX_PER_GROUP:
             more += 1
         else:
-            shown.append(_failure(result))
-    return shown, more
+            shown.append(_failure(result, lambda text: texts.setdefault(text, len(texts))))
+    return Failures(shown, list(texts), more)
 
 
-def _failure(result: Judged) -> dict[str, Any]:
+def _failure(result: Judged, index: Callable[[str], int]) -> dict[str, Any]:
     record, case, judgement = result.record, result.case, result.judgement
     failed = [s.name for s in STAGES if _is_failure(judgement.stages[s.name], good=s.good)]
     return {
@@ -151,16 +168,20 @@ def _failure(result: Judged) -> dict[str, Any]:
         "kind": record["kind"],
         "repeat": record["repeat"],
         "stages": failed,
-        "question": case["question"],
-        "prompt": [[role, cut(text)] for role, text in record["prompt"]],
-        "tools": [] if record["way"].startswith("prompt") else case["tools"],
-        "expected": {"calls": case["calls"], "answer": case.get("answer")},
-        "got": [{"name": call.name, "arguments": dict(call.arguments)} for call in judgement.made],
+        "question": index(cut(case["question"], 160)),
+        "prompt": [[role, index(cut(text))] for role, text in record["prompt"]],
+        "tools": None if record["way"].startswith("prompt") else index(_json(case["tools"])),
+        "expected": index(_json({"calls": case["calls"], "answer": case.get("answer")})),
+        "got": _json([{"name": call.name, "arguments": call.arguments} for call in judgement.made]),
         "answer": cut(record["answer"]),
         "stop": record["stop"],
         "faults": list(judgement.faults),
         "steps": [_step(step) for step in record["steps"]],
     }
+
+
+def _json(value: Any) -> str:
+    return cut(to_json(value, indent=1))
 
 
 def _is_failure(value: bool | float | None, *, good: bool) -> bool:

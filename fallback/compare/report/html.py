@@ -38,13 +38,13 @@ def html(content: Content) -> bytes:
         from fallback.compare.report.charts import bundle, charts
 
         drawn, library = charts(content), bundle()
-    shown, more = failures(content.results)
+    wrong = failures(content.results)
     scripts = [_script(library), _script((_DATA / "report.js").read_text("utf-8"))]
     text = _template().render(
         policy=_policy(scripts),
         style=(_DATA / "report.css").read_text("utf-8"),
         scripts=[script for script in scripts if script],
-        data=_embedded({"failures": shown, "charts": drawn}),
+        data=_embedded({"failures": wrong.turns, "texts": wrong.texts, "charts": drawn}),
         content=content,
         models=content.names("model"),
         ways=content.names("way"),
@@ -54,8 +54,8 @@ def html(content: Content) -> bytes:
         interval_text=interval_text,
         measure_text=measure_text,
         charts=drawn,
-        failures=len(shown),
-        more=more,
+        failures=len(wrong.turns),
+        more=wrong.more,
     )
     return text.encode()
 
