@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -34,8 +35,8 @@ class ExecutionContext:
 
     user: str | None = None
     tenant: str | None = None
-    scopes: frozenset[str] = frozenset()
-    allowed_tools: frozenset[str] | None = None
+    scopes: AbstractSet[str] = frozenset()
+    allowed_tools: AbstractSet[str] | None = None
     clock: Callable[[], datetime] | None = field(default=None, compare=False, repr=False)
     locale: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -54,14 +55,14 @@ class Policy:
         ConfigurationError: a rule that does not exist, or names given as one string.
     """
 
-    allow: frozenset[str] | None = None
+    allow: AbstractSet[str] | None = None
     authorise: tuple[Hook, ...] = ()
     read_only: Rule = "run"
     reversible_write: Rule = "approve"
     external_communication: Rule = "approve"
     destructive: Rule = "approve"
     undeclared: Rule = "run"
-    pre_approved: frozenset[str] = frozenset()
+    pre_approved: AbstractSet[str] = frozenset()
     staged_writes: bool = True
     approval_seconds: float = 24 * 3600.0
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from fallback.errors import ConfigurationError, InvalidToolError
 from fallback.limits import DEFAULT_LIMITS, Limits
@@ -28,6 +28,10 @@ class Risk(StrEnum):
     REVERSIBLE_WRITE = "reversible_write"
     EXTERNAL_COMMUNICATION = "external_communication"
     DESTRUCTIVE = "destructive"
+
+
+RiskLike = Risk | Literal["read_only", "reversible_write", "external_communication", "destructive"]
+"""A risk, or its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,7 +120,7 @@ class Tool:
         description: str | None = None,
         injected: Iterable[str] = (),
         hidden: bool = False,
-        risk: Risk | None = None,
+        risk: RiskLike | None = None,
         untrusted: bool = False,
         preview: Callable[..., Any] | None = None,
         idempotent: bool = False,
@@ -162,7 +166,7 @@ class Tool:
             description=function.description if description is None else description,
             parameters=function.parameters,
             handler=fn,
-            risk=risk,
+            risk=None if risk is None else _risk(risk, called),
             injected=function.injected,
             hidden=hidden,
             untrusted=untrusted,
@@ -186,7 +190,7 @@ class Tool:
         *,
         injected: Iterable[str] = (),
         hidden: bool = False,
-        risk: Risk | None = None,
+        risk: RiskLike | None = None,
         untrusted: bool = False,
         timeout: float | None = None,
         rate: tuple[int, float] | None = None,
@@ -215,10 +219,11 @@ class Tool:
         Raises:
             InvalidToolError: names the tool, if it has a name, and what is wrong with it.
         """
+        read = read_dict(d)
         return cls(
-            **read_dict(d),
+            **read,
             handler=handler,
-            risk=risk,
+            risk=None if risk is None else _risk(risk, str(read["name"])),
             injected=frozenset((injected,) if isinstance(injected, str) else injected),
             hidden=hidden,
             untrusted=untrusted,
@@ -296,7 +301,7 @@ def tool(
     description: str | None = None,
     injected: Iterable[str] = (),
     hidden: bool = False,
-    risk: Risk | None = None,
+    risk: RiskLike | None = None,
     untrusted: bool = False,
     preview: Callable[..., Any] | None = None,
     idempotent: bool = False,
@@ -317,7 +322,7 @@ def tool(
     description: str | None = None,
     injected: Iterable[str] = (),
     hidden: bool = False,
-    risk: Risk | None = None,
+    risk: RiskLike | None = None,
     untrusted: bool = False,
     preview: Callable[..., Any] | None = None,
     idempotent: bool = False,
