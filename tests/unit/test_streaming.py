@@ -247,6 +247,13 @@ def test_nothing_starts_where_it_may_still_be_no_call(text: str) -> None:
     assert so_far(text) == []
 
 
+@pytest.mark.parametrize("choice", ["none", "now"])
+def test_a_tool_that_may_not_be_called_is_not_started(choice: str) -> None:
+    parser = Parser(CATALOGUE, tool_choice=choice)
+    text = '<tool_call>{"name": "write", "arguments": {"path": "abcdef'
+    assert not any(isinstance(e, CallStarted) for char in text for e in parser.feed(char))
+
+
 def test_the_text_before_a_call_comes_before_its_beginning() -> None:
     events = events_of(*'Let me see.\n<tool_call>{"name": "write", "arguments": {"path": "a"}}')
     started = next(i for i, event in enumerate(events) if isinstance(event, CallStarted))

@@ -23,6 +23,7 @@ LONGEST_WORD = 400  # of a number that is told before the whole is there
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-7]{1,3})|(\n|.))", re.DOTALL
 )
+_USUAL = {'"': '"', "\\": "\\", "n": "\n"}  # the same in JSON and in Python, and never in doubt
 _BEGUN = re.compile(r"\\(?:[uUx0-7][0-9a-fA-F]*(?:\\(?:u[0-9a-fA-F]*)?)?)?")
 _LENGTH = {"u": 6, "U": 10, "x": 4}
 _PAIR = 12  # characters of a surrogate pair in escapes
@@ -150,6 +151,10 @@ class Follower:
 
     def _escape(self, text: str, at: int) -> int:
         letter, room = text[at + 1 : at + 2], len(text) - at
+        usual = _USUAL.get(letter)
+        if usual is not None and len(self._head) >= _HEAD:
+            self._take(usual)
+            return at + 2
         short = room < _LENGTH.get(letter, 4 if letter in "01234567" else 2)
         if not letter or (short and self._may_grow(text, at)):
             self.carry = text[at:]
