@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from fallback.catalogue import Catalogue, fold
+from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Problem, ProblemKind, ToolCall
 from fallback.parsing.lenient import MalformedError, read_value
 from fallback.parsing.rawcall import RawCall
@@ -113,12 +115,25 @@ def unknown_tool(raw: RawCall, catalogue: Catalogue) -> Problem:
     return _problem("unknown_tool", message, raw, None)
 
 
+def own_id(given: str, taken: AbstractSet[str], prefix: str, number: int) -> str:
+    """An id that no other call of the reply has: the one that came with the call, if it can be.
+
+    Results are tied to calls by it, and models write whatever they like.
+    """
+    if given and given not in taken:
+        return given
+    while f"{prefix}{number}" in taken:
+        number += 1
+    return f"{prefix}{number}"
+
+
 def read_native(
     tool_calls: Iterable[Mapping[str, Any]],
     catalogue: Catalogue,
     *,
     id_prefix: str = "call_",
     only: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[tuple[ToolCall, ...], tuple[Problem, ...]]:
     """Check the calls that a server reports.
 
@@ -126,16 +141,23 @@ def read_native(
         tool_calls: as reported: ``{"id"?, "name", "arguments"}`` or nested under ``function``;
             ``arguments`` an object (Ollama) or a JSON string (OpenAI).
         catalogue: the tools that were offered.
-        id_prefix: begins the ids of calls that came without one.
+        id_prefix: begins the ids of calls that came without one, or with that of another.
         only: the one tool that may be called, where the caller forced one.
+        limits: how many calls are read.
     """
     calls: list[ToolCall] = []
     problems: list[Problem] = []
+    ids: set[str] = set()
     for index, reported in enumerate(tool_calls):
+        if index >= limits.max_calls_per_step:
+            message = f"more than {index} calls in one reply; the rest was not read"
+            problems.append(Problem(kind="oversized", message=message))
+            break
         function = reported.get("function")
         inner = function if isinstance(function, Mapping) else reported
         raw = RawCall(str(inner.get("name") or ""), inner.get("arguments"), dialect="native")
-        identity = str(reported.get("id") or f"{id_prefix}{index}")
+        identity = own_id(str(reported.get("id") or ""), ids, id_prefix, index)
+        ids.add(identity)
         checked = validate(raw, catalogue, id=identity, only=only)
         if isinstance(checked, ToolCall):
             calls.append(checked)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fallback.execution.shown import Mask
 from fallback.limits import Limits
@@ -70,15 +70,17 @@ class Pace:
     limits: Limits
     retries: int
     masks: Sequence[Mask] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def within(self, seconds: float | None) -> float | None:
         """A time, cut to what is left of the turn."""
         return min((s for s in (seconds, self.left()) if s is not None), default=None)
 
     def take_retry(self) -> bool:
-        """Use up one retry, if one is left."""
-        self.retries -= 1
-        return self.retries >= 0
+        """Use up one retry, if one is left; calls that run side by side share them."""
+        with self._lock:
+            self.retries -= 1
+            return self.retries >= 0
 
 
 def attempts(job: Job, pace: Pace) -> Generator[float | Job, ToolResult | bool, ToolResult]:

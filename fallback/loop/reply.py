@@ -181,6 +181,7 @@ class Reply:
             action.catalogue,
             id_prefix=action.id_prefix,
             only=chosen_tool(action.tool_choice),
+            limits=action.limits,
         )
         raw = "".join(self._text)
         written = tuple(

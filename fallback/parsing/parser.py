@@ -36,7 +36,7 @@ from fallback.parsing.live.calls import Live
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
 from fallback.tools import ToolLike
-from fallback.validation import validate
+from fallback.validation import own_id, validate
 
 ToolChoice = str | Mapping[str, Any]
 
@@ -79,6 +79,7 @@ class Parser:
         self._evidence = Evidence()
         self._verdict: tuple[SegmentKind, str] = ("rejected", "")  # on the last body of calls
         self._index = 0
+        self._ids: set[str] = set()
         self._size = 0
         self._batch_told = False
         self._quotations = 0
@@ -216,7 +217,7 @@ class Parser:
                 checked = validate(
                     raw,
                     self._catalogue,
-                    id=raw.id or f"{self._prefix}{self._index}",
+                    id=own_id(raw.id, self._ids, self._prefix, self._index),
                     dialect=dialect or raw.dialect,
                     only=self._only,
                 )
@@ -227,7 +228,7 @@ class Parser:
         return len(self._problems) <= self._limits.max_problems_per_step
 
     def _call(self, call: ToolCall) -> None:
-
+        self._ids.add(call.id)
         self._index += 1
         self._calls.append(call)
         self._live.ready(call)

@@ -151,6 +151,7 @@ class Drive:
         """Begin to read a reply."""
         self._asked, self._reply = action, Reply(action)
         self._reply_started = self._clock()
+        self.early = {}
         return self._reply
 
     def left(self, action: Generate) -> float | None:

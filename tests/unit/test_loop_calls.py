@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from loop_driver import Driver, block, calls, native
 
+from fallback.backend import Chunk
 from fallback.catalogue import Catalogue
 from fallback.limits import Limits
-from fallback.loop import Interrupted
+from fallback.loop import Executed, Interrupted
 from fallback.messages import ToolResult
 from fallback.tools import Risk, Tool
 
@@ -157,3 +159,41 @@ def test_the_time_of_a_tool_is_its_own_or_everybody_s(mode: str) -> None:
     text = block(calls("find", '{"q": "a"}'), calls("slow"))
     played.play(reply if mode == "native" else text, "Done.")
     assert [job.seconds for job in played.jobs] == [20.0, 90.0]
+
+
+@MODES
+def test_calls_that_share_an_id_get_their_own_results(mode: str) -> None:
+    """An id is what a model or a server writes; results must not cross because of it."""
+    played = driver(mode)
+    outcome = played.outcome
+    played.outcome = lambda action, script: _by_argument(outcome(action, script), action)  # type: ignore[method-assign] # tools of this test answer with their argument
+    if mode == "native":
+        reported = [{"id": "1", "name": "find", "arguments": {"q": q}} for q in ("a", "b", "c")]
+        reply: Any = Chunk(tool_calls=tuple(reported), done=True)
+    else:
+        reply = block(
+            *(f'{{"id": "1", "name": "find", "arguments": {{"q": "{q}"}}}}' for q in "abc")
+        )
+    turn = played.play(reply, "Done.")
+    step = turn.steps[0]
+    assert len({call.id for call in step.calls}) == 3
+    assert step.calls[0].id == "1"
+    assert [r.content for r in step.results] == ["a", "b", "c"]
+
+
+def _by_argument(answer: Any, action: Any) -> Any:
+    if not isinstance(answer, Executed):
+        return answer
+    said = {job.call.id: job.call.arguments["q"] for job in action.jobs}
+    return replace(
+        answer, results=tuple(replace(r, content=said[r.call_id]) for r in answer.results)
+    )
+
+
+@MODES
+def test_no_more_calls_are_read_from_one_reply_than_is_allowed(mode: str) -> None:
+    played = driver(mode, limits=Limits(max_calls_per_step=2))
+    turn = played.play(said(mode, ("find", "a"), ("find", "b"), ("find", "c")), "Done.")
+    assert played.executed == ["find", "find"]
+    assert turn.steps[0].problems[0].kind == "oversized"
+    assert "more than 2 calls" in played.last(1)
