@@ -24,7 +24,9 @@ _OPTIONS = (
 
 def programs() -> Path | None:
     """The folder with ``initdb`` and ``pg_ctl``; Debian keeps them off the PATH."""
-    if found := shutil.which("initdb"):
+    found = shutil.which("initdb")
+    # A name on the PATH may be a shim without a program behind it.
+    if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
         return Path(found).parent
     versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     return max((path.parent for path in versions), default=None, key=lambda p: int(p.parent.name))

@@ -21,7 +21,7 @@ The key names one call of one tool with its arguments. Nothing of this blocks fo
 blocks: asynchronous code calls it in a thread. Every method may raise ``LedgerError``; if ``begin``
 does, do not run the call.
 
-* ``Ledger.open(url=None, *, create=True, masker=..., clock=...)``
+* ``Ledger.open(url=None, *, create=True, masker=..., clock=...)``, ``Ledger.in_memory()``
 * ``begin(key, operation)``, ``finish(begun, result, resource="")``,
   ``fail(begun, detail, effect="none" | "unknown")``,
   ``resolve(id_or_key, "done" | "not_done", by=..., result=None, detail="")``,

@@ -114,7 +114,8 @@ class Approvals:
                 now=now,
                 expires=now + approval.seconds,
             )
-            self._record(tx, "approval_requested", approval, id_, outcome="pending")
+            asked = f"{approval.needed} needed for call {approval.hash}"
+            self._record(tx, "approval_requested", approval, id_, outcome="pending", detail=asked)
             return _load(tx, id_, now)
 
     def get(self, approval_id: str) -> Approval | None:

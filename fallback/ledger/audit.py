@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from fallback.errors import LedgerError
@@ -169,6 +170,8 @@ def _operation(operation: Operation, mask: Masker) -> dict[str, Any]:
 
 @cache
 def _dispatcher() -> str:
-    from fallback import __version__
-
-    return f"toolcall-fallback {__version__}"
+    name = "toolcall-fallback"
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:  # a copy of the source, without what an installer knows
+        return name

@@ -79,10 +79,12 @@ def load_result(text: str) -> ToolResult:
     """The result that :func:`result_text` wrote; what a newer version added is left out."""
     record = json.loads(text)
     known = {f.name: record[f.name] for f in _FIELDS if f.name in record}
-    for name in ("warnings", "fields"):
-        known[name] = tuple(known.get(name, ()))
-    known["provenance"] = tuple(Source(*source) for source in known.get("provenance", ()))
-    return ToolResult(**known)
+    lists = {
+        "warnings": tuple(known["warnings"]),
+        "fields": tuple(known.get("fields", ())),
+        "provenance": tuple(Source(*source) for source in known.get("provenance", ())),
+    }
+    return ToolResult(**{**known, **lists})
 
 
 _FIELDS = fields(ToolResult)

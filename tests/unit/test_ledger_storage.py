@@ -16,7 +16,7 @@ from fallback.ledger import Begun, Entry, Finished, Ledger, Operation
 from fallback.ledger.database import default_path
 from fallback.ledger.encoding import canonical, load_result, result_text
 from fallback.ledger.tables import VERSION
-from fallback.messages import ToolResult
+from fallback.messages import Source, ToolResult
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAY = Operation(tool="pay")
@@ -205,6 +205,8 @@ def test_every_part_of_a_result_is_kept() -> None:
         "untrusted": True,
         "approval": "ap_1",
         "detail": "why",
+        "fields": ("$.day",),
+        "provenance": (Source("https://a", "2026-11-30"), Source("b")),
     }
     result = ToolResult(**every)
     assert every.keys() == {f.name for f in fields(result)}, "a new part has to be kept too"
