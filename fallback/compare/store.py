@@ -36,16 +36,14 @@ def open_store(folder: Path) -> Iterator[Store]:
             f"another run is writing to {folder}; wait for its end, or choose another --out"
         )
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with file_lock(folder / LOCK, on_wait=refuse):
-            store = Store(folder)
-            try:
-                yield store
-            finally:
-                store.close()
-    except OSError as error:
-        raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
+    with ExitStack() as opened:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            opened.enter_context(file_lock(folder / LOCK, on_wait=refuse))
+            store = opened.enter_context(closing(Store(folder)))
+        except OSError as error:
+            raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
+        yield store
 
 
 class Store:

@@ -75,6 +75,11 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         pass
 
 
+def test_what_fails_elsewhere_is_no_fault_of_the_store(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), open_store(tmp_path):
+        raise BrokenPipeError
+
+
 FULL = """
 import resource, signal, sys
 from pathlib import Path
