@@ -209,9 +209,10 @@ def pieces(raw: str, segments: Iterable[Sequence[Any]]) -> list[list[str]]:
     for kind, start, end, note in segments:
         if start > place:
             found.append(["text", raw[place:start], ""])
-        if end > max(start, place):
-            found.append([kind, raw[max(start, place) : end], note])
-        place = max(place, end)
+            place = start
+        if end > place:
+            found.append([kind, raw[place:end], note])
+            place = end
     found.append(["text", raw[place:], ""])
     left = MAX_CHARS
     kept = []
