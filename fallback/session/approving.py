@@ -69,8 +69,12 @@ class Desk:
 
     def _known(self, request: Request) -> Steps[Decision | None]:
         """What was decided before about this very call; ``None`` if it has to be asked about."""
-        key = yield from self.key(request.tool, request.call)
-        stored = yield partial(self.ledger.get, key)
+        try:
+            key = yield from self.key(request.tool, request.call)
+        except Exception:  # noqa: BLE001 # the tool's own function; the call will not run without
+            stored = None
+        else:
+            stored = yield partial(self.ledger.get, key)
         if stored is not None and stored.state != "failed":
             # It was allowed once, and cannot run a second time: the ledger gives its result.
             return Decision(verdict="granted", detail="on record already")

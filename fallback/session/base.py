@@ -222,7 +222,8 @@ class SessionBase:
         )
         if paused is not None:
             last = paused.steps[-1]
-            provenance.heard(last.index, last.mode, last.raw)
+            reported = last.calls if last.source == "server" else ()
+            provenance.heard(last.index, last.mode, last.raw, reported)
         oversight = Oversight(plan=plan, books=self._books, ask=self._ask, provenance=provenance)
         flow = TurnFlow(plan, self._messages, question, paused)
         return Drive(flow, plan, oversight, self._clock, self._rates)

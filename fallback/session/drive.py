@@ -178,8 +178,9 @@ class Drive:
             seconds=self._reply_seconds,
         )
         if (asked := self._asked) is not None:
-            said = (generation.raw, generation.tool_calls)
-            self.oversight.provenance.heard(asked.index, asked.request.mode, *said)
+            reported = generation.reading.calls if generation.tool_calls else ()
+            provenance = self.oversight.provenance
+            provenance.heard(asked.index, asked.request.mode, generation.raw, reported)
         return events, generation
 
     @property

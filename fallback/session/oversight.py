@@ -76,9 +76,11 @@ class Oversight:
 
     def audit(self, steps: Iterable[Step]) -> Steps[None]:
         """Put what the steps proposed on record, whatever became of it."""
+        if not self.books.audited:
+            return
         tools = {tool.name: tool for tool in self.plan.catalogue}
         entries = [e for step in steps for e in self.provenance.entries(step, tools)]
-        if entries and self.books.audited:
+        if entries:
             yield partial(self.books.record, entries)
 
     def keep(self, ended: Ended, *, resumed: bool) -> Steps[None]:

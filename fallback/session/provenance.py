@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any
 
 from fallback.ledger import Entry, Operation, Origin, Versions
 from fallback.messages import Mode, Problem, Step, ToolCall, ToolResult
@@ -45,9 +44,17 @@ class Provenance:
         self._mode: Mode = "prompt"
         self._reply_hash = ""
 
-    def heard(self, step: int, mode: Mode, raw: str, tool_calls: tuple[Any, ...] = ()) -> None:
-        """Take a reply: what is asked about from now on was proposed in it."""
-        said = raw if not tool_calls else f"{raw}\n{json.dumps(tool_calls, default=str)}"
+    def heard(self, step: int, mode: Mode, raw: str, reported: Iterable[ToolCall] = ()) -> None:
+        """Take a reply: what is asked about from now on was proposed in it.
+
+        Args:
+            step: number of the reply.
+            mode: how it was asked for.
+            raw: its text.
+            reported: the calls, where the server reported them apart from the text.
+        """
+        made = [(call.name, call.arguments) for call in reported]
+        said = f"{raw}\n{json.dumps(made)}" if made else raw
         self._step, self._mode = step, mode
         # Lone surrogates are text all the same.
         self._reply_hash = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()

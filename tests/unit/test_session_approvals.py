@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gates_kit import KINDS, MODES, Kind, Mode, Shop, a_session, last_words, log, reply, resume, run
 
-from fallback.errors import ConfigurationError, UsageError
+from fallback.errors import ConfigurationError, PauseTurn, UsageError
 from fallback.ledger import Approval, Ledger
 from fallback.policy import Deny, ExecutionContext, Policy
 from fallback.tools import Risk, tool
@@ -242,6 +242,69 @@ def test_an_approval_is_good_for_the_declaration_that_was_shown(tmp_path: Path) 
     with a_session(KINDS[0], [pays_more], ["Hm."], ledger=file) as session:
         (result,) = resume(session, turn.id).steps[0].results
     assert result.kind == "denied"
+
+
+@both
+@pytest.mark.parametrize("risk", [Risk.READ_ONLY, Risk.REVERSIBLE_WRITE])
+def test_a_tool_that_paused_is_called_again_and_its_siblings_are_not(
+    kind: Kind, risk: Risk
+) -> None:
+    shop, ready = Shop(), []
+
+    @tool(risk=risk)
+    def decide(what: str) -> str:
+        """Let a person decide."""
+        if not ready:
+            raise PauseTurn("ask the boss")
+        return "go"
+
+    session = a_session(
+        kind,
+        [*shop.tools(), decide],
+        [reply("prompt", LOOK, ("decide", {"what": "x"})), "Gone."],
+        policy=Policy(reversible_write="run"),
+    )
+    turn = run(session, "Go?")
+    assert turn.stop_reason == "approval_required"
+    assert resume(session, turn.id).stop_reason == "approval_required"
+    ready.append(True)
+    assert resume(session, turn.id).answer == "Gone."
+    assert shop.done == [("look", "tea")]
+
+
+@both
+@modes
+def test_the_log_names_the_same_reply_before_and_after_the_wait(
+    kind: Kind, mode: Mode, tmp_path: Path
+) -> None:
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        asking = a_session(kind, Shop().tools(), [reply(mode, PAY)], mode=mode, ledger=ledger)
+        turn = run(asking, "Pay bob 5.")
+        ledger.approvals.approve(turn.waiting[0].approval, "carol")
+        going_on = a_session(kind, Shop().tools(), ["Paid."], mode=mode, ledger=ledger)
+        assert resume(going_on, turn.id).answer == "Paid."
+        entries = [e for e in log(ledger) if e.get("tool") == "pay" and "origin" in e]
+    assert {e["event"] for e in entries} >= {"approval_requested", "started", "proposed"}
+    assert len({(e["origin"]["reply_hash"], e["origin"]["step"]) for e in entries}) == 1
+
+
+@both
+def test_a_name_for_the_operation_that_cannot_be_made_stops_the_call_not_the_turn(
+    kind: Kind,
+) -> None:
+    def broken(what: str) -> str:
+        raise KeyError(what)
+
+    @tool(risk=Risk.REVERSIBLE_WRITE, idempotency_key=broken)
+    def act(what: str) -> str:
+        """Act."""
+        raise AssertionError("it has no name")
+
+    session = a_session(
+        kind, [act], [reply("prompt", ("act", {"what": "x"})), "No."], approve=lambda _: True
+    )
+    turn = run(session, "Act.")
+    assert (turn.answer, turn.steps[0].results[0].kind) == ("No.", "internal")
 
 
 # Whose turn it is
