@@ -6,6 +6,8 @@
     ├─ ConfigurationError (ValueError)     the developer's mistake, raised at construction
     │   ├─ InvalidToolError                bad name, unsupported schema, duplicate, hidden parameter
     │   ├─ ToolFileError                   a file of tools that cannot be read or imported
+    │   ├─ FlowError                       a flow that cannot be run as it is
+    │   │   └─ FlowFileError               one whose file is wrong
     │   ├─ UnknownDialectError             no dialect of that name
     │   └─ TemplateError                   a prompt template does not render
     ├─ ParseError (ValueError)             only from ``parse(..., strict=True)``
@@ -49,6 +51,14 @@ class InvalidToolError(ConfigurationError):
 
 class ToolFileError(ConfigurationError):
     """A file of tools does not exist, does not import, or holds no tool."""
+
+
+class FlowError(ConfigurationError):
+    """A flow cannot be run: a step is wrong, an input is missing, or a record is another's."""
+
+
+class FlowFileError(FlowError):
+    """The file of a flow cannot be read, or what it says is wrong; names the line."""
 
 
 class UnknownDialectError(ConfigurationError):

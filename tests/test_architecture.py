@@ -34,6 +34,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "doctor",
         "compare",
         "lint",
+        "flow",
         "proxy",
         "__main__",
     ),

@@ -25,6 +25,7 @@ SHOWN_ONLY = {
     "./scripts/": "they set up a whole environment; CI runs them themselves",
     ".ci/": "the same",
     "fallback run": "needs a model; test_end_to_end runs what the demo shows",
+    "fallback flow": "needs a model; test_flow_file runs it",
     "fallback models": "downloads",
     "fallback engine": "runs until it is stopped",
     "fallback doctor": "says what is on this machine",

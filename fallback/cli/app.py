@@ -10,6 +10,7 @@ import typer
 from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.exits import MEANING
+from fallback.cli.flow_command import flow
 from fallback.cli.ledger_app import ledger as ledger_commands
 from fallback.cli.lint_command import lint
 from fallback.cli.models_app import models
@@ -264,6 +265,7 @@ def fuzz(
 
 
 app.command()(lint)
+app.command()(flow)
 
 
 @app.command()

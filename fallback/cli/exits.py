@@ -17,6 +17,7 @@ from fallback.errors import (
     ContextWindowError,
     EngineError,
     FallbackError,
+    FlowFileError,
     LedgerError,
     ModelNotFoundError,
     ToolFileError,
@@ -50,7 +51,7 @@ MEANING: dict[ExitCode, str] = {
         "the turn ended without an answer (step limit, deadline, ...), or fuzzing broke a law"
     ),
     ExitCode.USAGE: "the command line or a setting is wrong",
-    ExitCode.FILE: "a file (tools, a batch, a suite, results) cannot be read or written",
+    ExitCode.FILE: "a file (tools, a flow, a batch, a suite, results) cannot be read or written",
     ExitCode.UNREACHABLE: "no model server answers, and no embedded engine is installed",
     ExitCode.MODEL_UNKNOWN: "the server does not have the model",
     ExitCode.CAPABILITY: "the model cannot do what was asked of it",
@@ -69,6 +70,7 @@ MEANING: dict[ExitCode, str] = {
 # First match wins, so a class stands before its parents.
 _BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (ToolFileError, ExitCode.FILE),
+    (FlowFileError, ExitCode.FILE),
     (InputError, ExitCode.FILE),
     (CaseError, ExitCode.FILE),
     (StoreError, ExitCode.FILE),

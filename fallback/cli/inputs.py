@@ -61,8 +61,8 @@ def user_name() -> str:
         raise ConfigurationError("say who you are with --by NAME") from None
 
 
-def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
-    """``KEY=VALUE`` pairs as the values of injected parameters.
+def context_values(pairs: tuple[str, ...], option: str = "--context") -> dict[str, str]:
+    """``KEY=VALUE`` pairs as the values of injected parameters, or of another option.
 
     Raises:
         ConfigurationError: a pair without ``=``, or a key twice.
@@ -71,8 +71,8 @@ def context_values(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ConfigurationError(f"--context {pair!r} is not KEY=VALUE")
+            raise ConfigurationError(f"{option} {pair!r} is not KEY=VALUE")
         if key in values:
-            raise ConfigurationError(f"--context gives {key!r} twice")
+            raise ConfigurationError(f"{option} gives {key!r} twice")
         values[key] = value
     return values

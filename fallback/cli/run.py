@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from fallback.execution.masking import mask_credentials
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop.progress import Progress
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
 from fallback.policy import ExecutionContext
@@ -127,7 +128,7 @@ def _next(options: RunOptions, turn: Turn) -> str:
 
 def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline | None) -> Turn:
     catalogue = load_catalogue(options.tools, limits=options.limits)
-    _check_context(catalogue, options.authority.injected)
+    check_values(catalogue, options.authority.injected)
     question = read_text("-") if options.question == "-" else options.question
     address = resolve_host(options.host)
     # Resolved once: what was found is now named, so that nothing is looked for a second time.
@@ -138,19 +139,25 @@ def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline |
         if timeline is not None:
             timeline.headline(model, server.where, counted(len(catalogue), "tool"))
             backend = Overheard(backend, timeline)
-        session = _session(options, model, catalogue, backend, ledger)
+        session = session_of(options, model, catalogue, backend, ledger)
         return ask(session, question, timeline, resume=options.turn)
 
 
-def _session(
+def session_of(
     options: RunOptions,
     model: str,
     catalogue: Catalogue,
     backend: Backend,
     ledger: Ledger | str | None,
+    *,
+    instructions: str = "",
+    on_event: Callable[[Progress], object] | None = None,
 ) -> Session:
+    """The session that the command line asks for."""
     return Session(
         model,
+        instructions=instructions,
+        on_event=on_event,
         tools=catalogue,
         backend=backend,
         mode=options.mode,
@@ -194,7 +201,7 @@ def default_model(address: Address, server: OllamaBackend) -> str:
     raise ConfigurationError(f"name a model with --model{known}")
 
 
-def _check_context(catalogue: Catalogue, context: Mapping[str, Any]) -> None:
+def check_values(catalogue: Catalogue, context: Mapping[str, Any]) -> None:
     """Say on the command line's own terms which value is missing."""
     for tool in catalogue:
         try:

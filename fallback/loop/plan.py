@@ -41,6 +41,7 @@ class Plan:
         policy: what runs at once, and what needs a person.
         context: who it is for, and what he may do.
         turn_id: names the turn.
+        tainted: whether the question itself holds untrusted text.
         masks: applied to the text of every result before the model is shown it.
         grounding: finds what an answer has from nowhere.
         options: for the server, such as ``temperature``; absent ones are the model's own.
@@ -63,6 +64,7 @@ class Plan:
     context: ExecutionContext = NOBODY
     turn_id: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    tainted: bool = False
     masks: tuple[Callable[[str], str], ...] = ()
     grounding: GroundingCheck | None = None
     num_ctx: int | None = None

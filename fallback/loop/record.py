@@ -26,6 +26,7 @@ class Record:
         self._notes: list[str] = []
         self._results: tuple[ToolResult, ...] = ()
         self._reopened: Step | None = None
+        self.asked_with_untrusted = False
 
     @classmethod
     def of(cls, paused: Paused) -> Record:
@@ -48,6 +49,8 @@ class Record:
     @property
     def tainted(self) -> bool:
         """Whether the model has read untrusted content, in this turn or before it."""
+        if self.asked_with_untrusted:
+            return True
         return any(m.result is not None and m.result.untrusted for m in self.conversation)
 
     @property

@@ -81,6 +81,7 @@ class TurnFlow:
             self.record = Record(history, question)
         else:
             raise TypeError("a turn begins with a question, or goes on with a paused one")
+        self.record.asked_with_untrusted = plan.tainted
         self._asking = Asking(plan)
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None

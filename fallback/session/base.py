@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import PROMPTED, Dialect
@@ -161,6 +162,62 @@ class SessionBase:
     def ledger(self) -> Ledger:
         """Operations, approvals and paused turns; in memory where the session was given none."""
         return self._books.ledger()
+
+    @property
+    def limits(self) -> Limits:
+        """What a turn may cost."""
+        return self._plan.limits
+
+    @property
+    def policy(self) -> Policy:
+        """Which calls may run."""
+        return self._plan.policy
+
+    @property
+    def masks(self) -> tuple[Mask, ...]:
+        """What no result may show."""
+        return self._plan.masks
+
+    def fork(
+        self,
+        *,
+        tools: Iterable[str] | None = None,
+        tool_choice: str | None = None,
+        limits: Limits | None = None,
+        tainted: bool = False,
+    ) -> Self:
+        """A session of the same settings with a conversation of its own.
+
+        It shares the backend and the ledger of this one, so it is not to be closed, nor used for
+        longer.
+
+        Args:
+            tools: names of the tools to offer; ``None`` for all.
+            tool_choice: as for a new session; ``None`` for that of this one.
+            limits: the same.
+            tainted: whether what it will be asked holds untrusted text: then every call that writes
+                needs a person.
+
+        Raises:
+            ConfigurationError: there is no such tool.
+        """
+        plan = self._plan
+        if tools is not None:
+            kept = [*tools, *([respond_tool().name] if plan.respond else [])]
+            plan = replace(plan, catalogue=plan.catalogue.only(*dict.fromkeys(kept)))
+        choice = plan.tool_choice if tool_choice is None else tool_choice
+        twin = copy(self)
+        twin._plan = replace(
+            plan,
+            tool_choice=_choice(choice, plan.catalogue),
+            limits=plan.limits if limits is None else limits,
+            tainted=plan.tainted or tainted,
+        )
+        twin._owns_backend = False
+        twin._conversation = f"conversation_{secrets.token_hex(8)}"
+        twin._busy, twin._drive = threading.Lock(), None
+        twin._messages, twin._turn = (), None
+        return twin
 
     def cancel(self) -> None:
         """End the turn under way, if there is one; may be called from any thread.

@@ -1,0 +1,85 @@
+"""The options of ``fallback flow``; what it does is in :mod:`fallback.cli.flow`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fallback.cli.options import (
+    AsJson,
+    AskHere,
+    Context,
+    Dialect,
+    Endpoint,
+    Host,
+    LedgerUrl,
+    Masked,
+    Mode,
+    Model,
+    NumCtx,
+    Scopes,
+    Tenant,
+    ToolFiles,
+    User,
+)
+
+
+def flow(
+    file: Annotated[Path, typer.Argument(help="The steps, as TOML; see docs/flow.md.")],
+    tools: ToolFiles = None,
+    model: Model = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="KEY=VALUE", help="An input; may be repeated."),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="Written after each step; the run is resumed from it."),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Ask a step again that changed something and then failed."),
+    ] = False,
+    mode: Mode = "auto",
+    host: Host = None,
+    dialect: Dialect = "fenced",
+    endpoint: Endpoint = "auto",
+    as_json: AsJson = False,
+    num_ctx: NumCtx = None,
+    context: Context = None,
+    user: User = None,
+    tenant: Tenant = None,
+    scope: Scopes = None,
+    ledger: LedgerUrl = None,
+    approve: AskHere = False,
+    mask: Masked = None,
+) -> int:
+    """Run a chain of instructions, each of which gets what a tool returned before it."""
+    from fallback.cli.flow import run_flow
+    from fallback.cli.run import RunOptions
+
+    return run_flow(
+        file,
+        RunOptions(
+            tools=tuple(tools or ()),
+            model=model,
+            mode=mode,
+            host=host,
+            dialect=dialect,
+            endpoint=endpoint,
+            as_json=as_json,
+            num_ctx=num_ctx,
+            context=tuple(context or ()),
+            user=user,
+            tenant=tenant,
+            scopes=tuple(scope or ()),
+            ledger=ledger,
+            approve=approve,
+            mask=tuple(name.value for name in mask or ()),
+        ),
+        inputs=tuple(inputs or ()),
+        record=record,
+        again=again,
+    )
