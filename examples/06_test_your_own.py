@@ -62,11 +62,11 @@ def test_native_calls_take_the_same_way() -> None:
 
 
 def test_a_model_that_never_stops_is_stopped() -> None:
-    line = '{"name": "take", "arguments": {"item": "plums", "count": 1}}'
-    backend = ScriptedBackend([block(line)] * 5 + ["There are no plums."])
-    turn = Session("any", tools=[take], backend=backend).run("A plum.")
+    line = '{"name": "take", "arguments": {"item": "apples", "count": 0}}'
+    backend = ScriptedBackend([block(line)] * 5 + ["There are five apples."])
+    turn = Session("any", tools=[take], backend=backend).run("How many apples are there?")
     assert turn.stop_reason == "repeated_call"
-    assert turn.answer == "There are no plums."
+    assert turn.answer == "There are five apples."
 
 
 # pytest collects the functions above; here they run by themselves.
