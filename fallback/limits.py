@@ -117,6 +117,10 @@ class Limits:
     """Context window, in tokens, that is asked for when the model allows it and the user does not
     say. Ollama's own default is 4096 on a CPU and cuts silently; changing it reloads the model."""
 
+    max_format_chars: int = 20_000
+    """Characters of the schemas of all tools together up to which a required call is held to them:
+    a server makes a grammar of them, for every reply anew, and a larger one makes it slow."""
+
     shortened_result_chars: int = 600
     """Characters that an old tool result keeps once the window is full: its head and tail say what
     it was, and the model has used it already."""

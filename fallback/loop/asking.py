@@ -1,9 +1,9 @@
 """How the model is asked for its next reply: what it is shown, and how its reply is begun.
 
 Where a call is required the reply is begun for the model: the opening of a call is put into its
-mouth (:mod:`fallback.rendering.opening`), and for one tool the arguments are held to its schema,
-if the server can do that. A server that can do neither is asked without; what is required is
-checked in the reply in any case.
+mouth (:mod:`fallback.rendering.opening`), and the rest is held to the schema of the tool, or of a
+call of any of them, if the server can do that. A server that can do neither is asked without; what
+is required is checked in the reply in any case.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from fallback.loop.gauge import characters
 from fallback.loop.plan import Plan
 from fallback.loop.window import Fitted, fit, shown
 from fallback.messages import Message, Mode
-from fallback.rendering.opening import Opening, opening
+from fallback.rendering.opening import Opening, opening, opening_of_any
 from fallback.rendering.text import offered
 from fallback.templating import to_json
+from fallback.tools import Tool
 
 __all__ = ["Asking"]
 
@@ -105,7 +106,7 @@ class Asking:
         held = bool(self.opening.closing) and self._may_format
         if held and isinstance(error, BackendStatusError) and error.status in (400, 500):
             self._may_format = False
-            return "the server does not take the schema of the arguments: asked without"
+            return "the server does not take the schema of the call: asked without"
         return ""
 
     # What is shown ------------------------------------------------------------------------------
@@ -162,10 +163,33 @@ class Asking:
     def _begin(self, mode: Mode) -> tuple[Opening, Mapping[str, Any] | None]:
         if mode != "prompt" or not self._may_begin:
             return _NOTHING, None
+        dialect = self._plan.dialect
         only = next(iter(self._tools)) if len(self._tools) == 1 else None
-        if only is None:
-            return opening(self._plan.dialect), None
-        opened = opening(self._plan.dialect, only.name)
-        if not (opened.closing and self._may_format):
-            return Opening(opened.prefill), None
-        return opened, only.parameters
+        schema: dict[str, Any] | None
+        if only is not None:
+            opened, schema = opening(dialect, only.name), only.parameters
+        else:
+            opened, schema = opening_of_any(dialect), self._any_call()
+        if opened.closing and schema is not None and self._may_format:
+            return opened, schema
+        return Opening(opening(dialect, None if only is None else only.name).prefill), None
+
+    def _any_call(self) -> dict[str, Any] | None:
+        """The schema of a call of any of the tools, if one can be written and is not too large.
+
+        References into a schema would lead nowhere once it is part of another one.
+        """
+        texts = [to_json(tool.parameters) for tool in self._tools]
+        whole = sum(map(len, texts)) <= self._plan.limits.max_format_chars
+        if not whole or any('"$ref"' in text for text in texts):
+            return None
+        return {"anyOf": [_call_of(tool) for tool in self._tools]}
+
+
+def _call_of(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }

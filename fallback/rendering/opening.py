@@ -13,7 +13,7 @@ from fallback.messages import ToolCall
 from fallback.rendering.text import call_text
 from fallback.templating import to_json
 
-__all__ = ["Opening", "opening"]
+__all__ = ["Opening", "opening", "opening_of_any"]
 
 _NAME = "name_of_the_tool"
 _KEY = "name_of_the_argument"
@@ -30,6 +30,19 @@ class Opening:
 
     prefill: str
     closing: str = ""
+
+
+def opening_of_any(dialect: Dialect) -> Opening:
+    """Cut the block of a call open, in front of the object that is the call.
+
+    Only where calls are JSON objects; elsewhere it is empty.
+    """
+    if dialect.payload != "json":
+        return Opening("")
+    arguments = {_KEY: 0}
+    text = call_text([ToolCall(id="", name=_NAME, arguments=arguments)], dialect)
+    before, _, behind = text.partition(to_json({"name": _NAME, "arguments": arguments}))
+    return Opening(before, behind)
 
 
 def opening(dialect: Dialect, tool: str | None = None) -> Opening:

@@ -10,9 +10,11 @@ from loop_driver import OSLO, TOOLS, Driver, block, calls, native
 from fallback import Catalogue, Session
 from fallback.backend import Chunk
 from fallback.errors import BackendStatusError, CapabilityError, InvalidToolError
+from fallback.limits import Limits
 from fallback.loop import Generate
 from fallback.loop.respond import respond_tool
 from fallback.testing import ScriptedBackend
+from fallback.tools import Tool
 
 MODES = pytest.mark.parametrize("mode", ["prompt", "native"])
 NAMED = '```tool_call\n{"name": "get_weather", "arguments":'
@@ -117,11 +119,31 @@ def test_a_model_that_closes_the_call_itself_is_read_as_well() -> None:
     assert turn.steps[0].raw.endswith('"Oslo"}}\n```')
 
 
-def test_any_call_is_begun_up_to_its_name() -> None:
+def test_a_call_of_any_tool_is_held_to_what_such_a_call_is() -> None:
     driver = Driver(tool_choice="required")
-    turn = driver.play(continued('build", "arguments": {}}\n```'), "Done.")
-    assert driver.requests[0].request.prefill == '```tool_call\n{"name": "'
-    assert driver.requests[0].request.format is None
+    turn = driver.play(continued('{"name": "build", "arguments": {}}'), "Done.")
+    request = driver.requests[0].request
+    assert request.prefill == "```tool_call\n"
+    assert request.format is not None
+    names = [one["properties"]["name"]["const"] for one in request.format["anyOf"]]
+    assert names == list(TOOLS.names)
+    assert (turn.tools_used, turn.steps[0].calls[0].repairs) == (("build",), ())
+    assert turn.steps[0].raw == '```tool_call\n{"name": "build", "arguments": {}}\n```'
+
+
+@pytest.mark.parametrize("why", ["refused", "too large", "references"])
+def test_without_a_schema_any_call_is_begun_up_to_its_name(why: str) -> None:
+    inner = {"$ref": "#/$defs/x"}
+    schema = {"type": "object", "properties": {"a": inner}, "$defs": {"x": {"$ref": "#/$defs/y"}}}
+    schema["$defs"]["y"] = {"type": "array", "items": {"$ref": "#/$defs/y"}}  # type: ignore[index] # the schema of this test
+    refers = Tool.from_dict({"name": "refers", "description": "R.", "parameters": schema})
+    catalogue = Catalogue([*TOOLS, refers]) if why == "references" else TOOLS
+    limits = Limits(max_format_chars=10) if why == "too large" else Limits()
+    driver = Driver(tool_choice="required", catalogue=catalogue, limits=limits)
+    refusal = [BackendStatusError("no grammar", status=400)] if why == "refused" else []
+    turn = driver.play(*refusal, continued('build", "arguments": {}}\n```'), "Done.")
+    asked = driver.requests[len(refusal)].request
+    assert (asked.prefill, asked.format) == ('```tool_call\n{"name": "', None)
     assert turn.tools_used == ("build",)
 
 

@@ -11,7 +11,7 @@ from fallback.dialects.record import FENCED, PROMPTED, PYTHONIC, Dialect
 from fallback.messages import ToolCall
 from fallback.parsing.parser import parse
 from fallback.rendering import call_text
-from fallback.rendering.opening import opening
+from fallback.rendering.opening import opening, opening_of_any
 from fallback.templating import to_json
 from fallback.tools import Tool
 
@@ -30,6 +30,12 @@ def test_a_named_tool_is_opened_up_to_its_arguments() -> None:
 def test_any_tool_is_opened_up_to_its_name() -> None:
     assert opening(FENCED).prefill == '```tool_call\n{"name": "'
     assert opening(PYTHONIC).prefill == "```tool_code\n"
+
+
+def test_the_block_of_any_call_is_opened_in_front_of_the_object() -> None:
+    opened = opening_of_any(FENCED)
+    assert (opened.prefill, opened.closing) == ("```tool_call\n", "\n```")
+    assert opening_of_any(PYTHONIC).prefill == ""
 
 
 @DIALECTS
