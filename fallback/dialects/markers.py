@@ -115,6 +115,19 @@ MARKERS: tuple[Marker, ...] = (
         ("<start_function_call>", "<end_function_call>"),
     ),
     *_calls("gigachat", ("<|function_call|>", "")),
+    *_calls(
+        "solar",
+        ("<|tool_calls|>", "<|calls|>"),
+        ("<|tool_call:begin|>", "<|tool_call:end|>"),
+    ),
+    *_calls(
+        "plamo",
+        ("<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>"),
+        ("<|plamo:begin_tool_request:plamo|>", "<|plamo:end_tool_request:plamo|>"),
+        ("<|plamo:begin_tool_name:plamo|>", "<|plamo:end_tool_arguments:plamo|>"),
+    ),
+    *_calls("inkling", ("<|content_invoke_tool_json|>", "<|end_message|>")),
+    *_calls("gorilla", ("<<function>>", ""), soft=True),
     Marker("<|channel|>", "channel", "harmony"),
     Marker("<|start|>", "channel", "harmony"),
     Marker("<|open|>", "element", "kimi_k3"),
@@ -147,7 +160,10 @@ MARKERS: tuple[Marker, ...] = (
     ),
     *(
         Marker(text, "turn")
-        for text in ("<|im_start|>", "<|start_header_id|>", "<start_of_turn>", "<|start_of_role|>")
+        for text in (
+            "<|message_model|>", "<|im_start|>", "<|start_header_id|>", "<start_of_turn>",
+            "<|start_of_role|>",
+        )
     ),
     *(
         Marker(text, "end")

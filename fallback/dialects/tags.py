@@ -88,6 +88,16 @@ XTML = TagSpelling(
 )
 """Kimi K3: attributes escape ``&`` and quotes, values are raw, ``type`` says how to read them."""
 
+INVOKE = re.compile(
+    r"<invoke>\s{0,8}<tool_name>\s{0,8}(?P<name>[\w.\-]{1,128})\s{0,8}</tool_name>"
+    r"(?:\s{0,8}<parameters>)?"
+)
+"""The older Anthropic form: the name and the parameters are elements, too."""
+INVOKE_BEGIN = re.compile(
+    r"<invoke>\s{0,8}(?:<(?:t[a-z_]{0,8})?>?[\w\s.\-]{0,144}(?:</?[a-z_]{0,9}>?\s{0,8}(?:<[a-z]{0,10})?)?)?"
+)
+INVOKE_END = re.compile(r"(?:</parameters>\s{0,16})?</invoke>")
+
 _KEY = r"(?:longcat_|ifm\|)?arg_key(?::\w+)?"
 _VALUE = r"(?:longcat_|ifm\|)?arg_value(?::\w+)?"
 KEY_VALUE = TagSpelling(

@@ -21,6 +21,7 @@ _BLANKS = " \t"  # what may stand between the start of a line and a call on it
 _NAME_BEFORE = re.compile(
     rf"(?:call\s*:\s*)?{NAME.pattern}[ \t]*(?:{'|'.join(map(re.escape, SEPARATORS))})?[ \t]*"
 )
+_CALL_LABEL = re.compile(r"[ \t]*Call[ \t]*:[ \t]*")  # NexusRaven's
 _HEADER_BEFORE = re.compile(
     r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
 )
@@ -58,9 +59,12 @@ class Bare:
             return
         start = hit
         pending = self.source.buf[self.cursor.pos : hit]
-        named = self.scanner.holding.name_line(hit)
-        if named >= 0:
-            start = named
+        named = self.scanner.holding.name_in_front(hit)
+        if named:
+            _, start = named
+            if self.source.buf.endswith(">>>", self.cursor.pos, start):
+                self.cursor.text(start - 3)
+                self.cursor.segment("markup", start - 3, start)
         elif self.scanner.holding.lone_info_word(pending, whole=True):
             self.cursor.text(self.cursor.pos + len(pending) - len(pending.lstrip()))
             self.cursor.segment("markup", self.cursor.pos, hit)
@@ -106,6 +110,9 @@ class Bare:
 
     def parenthesis(self, hit: int, before: str) -> Steps:
         """An opening parenthesis: a call, if a declared name stands alone in front of it."""
+        label = _CALL_LABEL.match(before)
+        if label:
+            before = before[label.end() :]
         written = before.strip(_BLANKS)
         name = NAME.fullmatch(written)
         declared = written if written in self.catalogue else name and name.group(1)
@@ -116,7 +123,11 @@ class Bare:
         ):
             self.cursor.pass_over(hit, "(")
             return
-        yield from self.read(hit - len(before.lstrip(_BLANKS)), hit)
+        start = hit - len(before.lstrip(_BLANKS))
+        if label and start - label.end() >= self.cursor.pos:
+            self.cursor.text(start - label.end())
+            self.cursor.segment("markup", start - label.end(), start)
+        yield from self.read(start, hit)
 
     def read(self, start: int, hit: int) -> Steps:
         """A JSON object, a list or a call at the start of a line; ``hit`` is what gave it away."""
@@ -145,8 +156,11 @@ class Bare:
         solid = yield from self.source.solid(end)
         buf = self.source.buf
         whole = solid == len(buf)
-        alone = whole or "\n" in buf[body_end:solid] or (body.bracketed and solid == body_end)
-        ends = whole or (yield from self._call_or_result_at(solid))
+        headed = buf.startswith(">>>", solid)
+        alone = (
+            whole or headed or "\n" in buf[body_end:solid] or (body.bracketed and solid == body_end)
+        )
+        ends = whole or headed or (yield from self._call_or_result_at(solid))
         buf = self.source.buf
         if not alone:
             reason = "inside_a_sentence"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fallback.dialects import markers
 from fallback.dialects.markers import Marker
-from fallback.dialects.tags import OPENERS, OPENERS_BEGIN
+from fallback.dialects.tags import INVOKE, INVOKE_BEGIN, OPENERS, OPENERS_BEGIN
 from fallback.parsing.bodies import Body, Fault, Item, truncated
 from fallback.parsing.source import AnyOf, Waiter
 
@@ -101,9 +101,11 @@ class Envelopes:
     def tagged(self, hit: int) -> Generator[Waiter | None, None, bool]:
         """``<function=name>`` whose envelope was left out: its own tags are envelope enough."""
         source = self.source
-        while not source.final and OPENERS_BEGIN.fullmatch(source.buf, hit):
+        while not source.final and (
+            OPENERS_BEGIN.fullmatch(source.buf, hit) or INVOKE_BEGIN.fullmatch(source.buf, hit)
+        ):
             yield None
-        if not OPENERS.match(source.buf, hit):
+        if not (OPENERS.match(source.buf, hit) or INVOKE.match(source.buf, hit)):
             return (yield from self._tool_tag(hit))
         body = yield from self.scanner.reader.body(hit, enveloped=True, hit=self.sure(hit))
         declared = [c for c in body.calls if self.scanner.catalogue.resolve(c.name) is not None]
@@ -144,6 +146,8 @@ class Envelopes:
         while True:
             solid = yield from source.solid(at)
             char = source.buf[solid : solid + 1]
+            if char == ">" and (yield from self.headed(solid)):
+                return at
             if char and char in "]})>":
                 at = solid + 1
                 continue
@@ -162,6 +166,12 @@ class Envelopes:
                 waited_for.discard(marker.text)
             if closers and not waited_for and not ticks:
                 return at
+
+    def headed(self, at: int) -> Generator[Waiter | None, None, bool]:
+        """Whether ``>>>`` stands there, Functionary's sign in front of a name."""
+        while self.source.buf[at:] in (">", ">>") and not self.source.final:
+            yield None
+        return self.source.buf.startswith(">>>", at)
 
     def marker_at(self, at: int) -> Generator[Waiter | None, None, Marker | None]:
         """The marker at an index, once it is whole."""

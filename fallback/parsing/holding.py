@@ -20,11 +20,13 @@ _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NUMBER_BEHIND = re.compile(r":\d*$")
 _HELD_WORD = re.compile(
     r"[ \t>]*\**(?:Action(?:[ \t]*\d{0,3})?|Observation)[ \t]*\**[ \t]*"
-    r"|[ \t>]*\**[\"'`]?(?:call\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
+    r"|[ \t>]*\**[\"'`]?(?:[Cc]all\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
     r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )
-_NAME_LINE = re.compile(r"(?:^|\n)[ \t]*([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
+# Functionary puts ``>>>`` in front of the name.
+HELD_NAME = re.compile(r"(?:(?:^|\n)[ \t]*(?:>>>)?|>>>)([^\W\d][\w.\-/]*)[ \t]*\n\s*$")
+_HEADED = re.compile(r">{1,3}(?:(?<=>>>)([^\W\d][\w.\-/]*)[ \t]*(?:\n\s*)?)?")
 
 
 class Holding:
@@ -43,26 +45,42 @@ class Holding:
         flower = buf.find("✿", max(cursor.pos, len(buf) - len(_FLOWERS[0])))
         if flower >= 0 and any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
             return flower
-        named = self.name_line(len(buf)) if buf[-1:].isspace() else -1
-        if named >= 0:
-            return max(cursor.pos, buf.rfind("\n", cursor.pos, named))
+        if buf[-1:].isspace():
+            named = self.name_in_front(len(buf))
+            if named:
+                return named[0]
         line = buf.rfind("\n", cursor.pos) + 1 or cursor.pos
-        if line == cursor.pos and cursor.head.strip():
-            return len(buf)
-        match = _HELD_WORD.fullmatch(buf, line)
-        if match and (not match.group(1) or self._may_be_name(match.group(1))):
-            return line
-        return len(buf)
+        if not (line == cursor.pos and cursor.head.strip()):
+            match = _HELD_WORD.fullmatch(buf, line)
+            if match and (not match.group(1) or self._may_be_name(match.group(1))):
+                return line
+        return self._headed()
 
-    def name_line(self, end: int) -> int:
-        """Where a declared name begins that is alone on the last line before ``end``, or -1."""
+    def name_in_front(self, end: int) -> tuple[int, int] | None:
+        """Where a declared name that ends its line, and the text up to ``end``, is begun and
+        written: the two differ by the line break and the signs in front of it."""
+        cursor, buf = self.cursor, self.cursor.source.buf
+        low = max(cursor.pos, end - LOOK_BACK)
+        named = HELD_NAME.search(buf[low:end])
+        if named is None or self.catalogue.resolve(named.group(1)) is None:
+            return None
+        begin = low + named.start()
+        at_start = low == cursor.pos and not cursor.head.strip()
+        if named.start() or buf[begin] in "\n>" or at_start:
+            return begin, low + named.start(1)
+        return None
+
+    def _headed(self) -> int:
+        """Where ``>>>`` and what may be a name end the text, or the end of it."""
         buf, pos = self.cursor.source.buf, self.cursor.pos
-        low = max(pos, end - LOOK_BACK)
-        match = _NAME_LINE.search(buf[low:end])
-        if match is None or self.catalogue.resolve(match.group(1)) is None:
-            return -1
-        cut = match.start() == 0 and buf[low] != "\n"  # whether a line begins there is not seen
-        return -1 if cut and (low > pos or self.cursor.head.strip()) else low + match.start(1)
+        sign = buf.rfind(">", max(pos, len(buf) - LOOK_BACK))
+        if sign < 0:
+            return len(buf)
+        while sign > pos and buf[sign - 1] == ">" and not buf.startswith(">>>", sign):
+            sign -= 1
+        match = _HEADED.fullmatch(buf, sign)
+        held = match and (not match.group(1) or self._may_be_name(match.group(1)))
+        return sign if held else len(buf)
 
     def lone_info_word(self, text: str, *, whole: bool) -> bool:
         """Whether a reply begins with the info word of a fence whose ticks were lost."""

@@ -125,6 +125,7 @@ class BodyReader:
                 body.end = at
             elif char in (",", ";") and body.items:
                 at += 1
+                body.end = at if char == ";" else body.end
             else:
                 item = yield from self._item(at, body, enveloped=enveloped, listed=brackets > 0)
                 if item is None or body.data:
@@ -189,7 +190,7 @@ class BodyReader:
             at += 1  # a parenthesis too many in front of one call of a list
         elif listed and char in ("'", '"', "("):
             return (yield from self._texts_and_pairs(at, body, enveloped=enveloped))
-        elif not char or not (char.isalpha() or char in "_\"'`"):
+        elif not char or not (char.isalpha() or char in "_\"'`" or (enveloped and char.isdigit())):
             return None
         if enveloped:
             at = yield from self.names.skip_statement(at)

@@ -68,7 +68,8 @@ class Labels:
         start = hit - (len(before) if hit - len(before) >= scanner.cursor.pos else 0)
         line = yield from self._line_end(label.end())
         written = source.buf[label.end() : line].strip(" \t*")
-        if not written or (written[0] in "{[`" and "{" in source.buf[label.end() : line + 1]):
+        blob = written[:3] == "```" or "{" in source.buf[label.end() : line + 1]
+        if not written or (written[0] in "{[`" and blob):
             yield from self._blob(start, label.end())
         elif _NOTHING.match(written):
             scanner.cursor.look = line

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from functools import partial
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from fallback.dialects import markers
 from fallback.dialects.tags import (
+    INVOKE,
+    INVOKE_BEGIN,
+    INVOKE_END,
     KEY_VALUE,
     PAIR_BEGINS,
     TOOL_TAG,
@@ -38,12 +42,17 @@ NAME = re.compile(r"""["'`]?([^\W\d][\w.\-/]*(?:\\_[\w.\-/]*)*(?::\d+)?)["'`]?""
 # What stands between a name and its arguments where special tokens, or a fence, separate them.
 SEPARATORS = (
     "[CALL_ID]", "[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>", "<|tool▁sep|>",
-    "<｜tool_sep｜>", "<|tool_sep|>", "```json", "```",
+    "<｜tool_sep｜>", "<|tool_sep|>", "<tool_sep:opensource>", "<tool_sep>",
+    "<|tool_call:name|>", "<|tool_call:args|>", "<|plamo:end_tool_name:plamo|>",
+    "<|plamo:begin_tool_arguments:plamo|>", "<|plamo:constrain|>json", "<|plamo:msg|>",
+    "```json", "```",
 )  # fmt: skip
 _QUOTES = ("", "'", '"', "`")
 _NAME_GOES_ON = ("", "\\", ":")  # what a name may end with although more of it follows
 _LONGEST_SEPARATOR = max(map(len, SEPARATORS))
 _YAML_LINE = re.compile(r"([\w.\-]+):[ \t]*(.*)")
+_IDENTITY = re.compile(r"[\w\-]{1,64}<\|tool_call:name\|>")
+_IDENTITY_BEGIN = re.compile(r"[\w\-]{1,64}(?:<[|a-z_:]{0,16})?")
 _CALL_ID = re.compile(r"\w*")
 _STATEMENT = re.compile(r"(?:print|await|return)\b[ \t]*\(?|[^\W\d]\w*[ \t]*=(?!=)[ \t]*")
 
@@ -91,6 +100,8 @@ class NamedReader:
         Without an envelope the name has to be declared, unless ``known`` calls stand beside it.
         """
         start = at
+        if enveloped and self.source.buf[at : at + 1].isdigit():
+            at = yield from self._behind_identity(at)
         found = yield from self.whole_name(at)
         gemma = found is not None and found[0] == "call" and (yield from self._colon(found[1]))
         if gemma and found:
@@ -101,10 +112,11 @@ class NamedReader:
             return None
         name, behind = found
         opener, passed = yield from self.arguments_at(behind)
-        if name == "function" and "sep" in passed:
+        if (name == "function" and "sep" in passed) or "<|tool_call:name|>" in passed:
+            # The word in front was the kind of the call, or its identity.
             separated = yield from self.whole_name(opener)
             if separated is None:
-                return None
+                return (yield from self.tagged(opener))
             name, behind = separated
             opener, passed = yield from self.arguments_at(behind)
         name = self._known_form(name)
@@ -120,6 +132,13 @@ class NamedReader:
         if char == "<":
             return (yield from self._name_then_tags(start, name, opener, enveloped=enveloped))
         return None
+
+    def _behind_identity(self, at: int) -> Generator[Waiter | None, None, int]:
+        """Behind ``4f2a<|tool_call:name|>``: an identity that begins with a digit is no name."""
+        while not self.source.final and _IDENTITY_BEGIN.fullmatch(self.source.buf, at):
+            yield None
+        match = _IDENTITY.match(self.source.buf, at)
+        return match.end() if match else at
 
     def _colon(self, at: int) -> Generator[Waiter | None, None, bool]:
         at = yield from self.source.solid(at)
@@ -277,7 +296,7 @@ class NamedReader:
         """Read ``<function=name>…</function>`` and its relatives."""
         found = yield from self.tags.opener(at)
         if found is None:
-            return None
+            return (yield from self._named_inside(at))
         name, behind = found
         if self.source.buf.startswith("/>", behind - 2):
             call = RawCall(name, None, dialect="xml", span=self.frames.span(at, behind))
@@ -291,6 +310,19 @@ class NamedReader:
         closer = XML.closer.match(self.source.buf, end) if XML.closer else None
         item.end = closer.end() if closer else item.end
         return item
+
+    def _named_inside(self, at: int) -> Generator[Waiter | None, None, Item | None]:
+        """Read ``<invoke><tool_name>name</tool_name><parameters>…``, the older form."""
+        while not self.source.final and INVOKE_BEGIN.fullmatch(self.source.buf, at):
+            yield None
+        opener = INVOKE.match(self.source.buf, at)
+        if opener is None:
+            return None
+        name = opener.group("name")
+        tool = self.catalogue.resolve(name)
+        declared = (tool.parameters.get("properties") or {}) if tool else {}
+        spelling = replace(tag_per_parameter(name, declared), dialect="xml", closer=INVOKE_END)
+        return (yield from self._pairs(at, name, opener.end(), spelling))
 
     def xtml(self, at: int) -> Generator[Waiter | None, None, Item | None]:
         """Read Kimi K3's ``<|open|>call tool="name"<|sep|>…<|close|>call<|sep|>``."""

@@ -142,6 +142,13 @@ class TagReader:
             yield _TAG_ARRIVES
         while (
             not source.final
+            and source.buf.startswith("</parameters>", at)
+            and source.buf.count(">", at, at + 40) < 2
+            and len(source.buf) - at < 40
+        ):
+            yield _TAG_ARRIVES
+        while (
+            not source.final
             and source.buf[at : at + 1] == "<"
             and (source.buf.startswith("<arg_key", at) or source.buf.startswith("<ifm|arg_key", at))
             and source.buf.count(">", at, at + 400) < 3

@@ -182,6 +182,50 @@ def command_r(calls: Calls) -> str:
     return "<|START_ACTION|>[\n" + ",\n".join(objects) + "\n]<|END_ACTION|>"
 
 
+def functionary(calls: Calls) -> str:
+    """Functionary v3.2: a recipient, then the arguments; what is for the user goes to ``all``."""
+    return "".join(f">>>{call.name}\n{_json(call.arguments)}" for call in calls)
+
+
+def solar(calls: Calls) -> str:
+    """Solar Open: an identity, the name and the arguments, each behind a token."""
+    written = (
+        f"<|tool_call:begin|>call{number}<|tool_call:name|>{call.name}<|tool_call:args|>"
+        f"{_json(call.arguments)}<|tool_call:end|>"
+        for number, call in enumerate(calls)
+    )
+    return f"<|tool_calls|>{''.join(written)}<|calls|>"
+
+
+def plamo(calls: Calls) -> str:
+    """PLaMo 3: every part between tokens of its own."""
+    written = (
+        f"<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>{call.name}"
+        "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
+        f"<|plamo:constrain|>json<|plamo:msg|>{_json(call.arguments)}"
+        "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
+        for call in calls
+    )
+    return f"<|plamo:begin_tool_requests:plamo|>{''.join(written)}<|plamo:end_tool_requests:plamo|>"
+
+
+def invoke_elements(calls: Calls) -> str:
+    """The older Anthropic form, which models imitate: name and parameters are elements."""
+    written = (
+        f"<invoke>\n<tool_name>{call.name}</tool_name>\n<parameters>\n"
+        + "".join(f"<{key}>{_raw(value)}</{key}>\n" for key, value in call.arguments.items())
+        + "</parameters>\n</invoke>\n"
+        for call in calls
+    )
+    return f"<function_calls>\n{''.join(written)}</function_calls>"
+
+
+def nexus(calls: Calls) -> str:
+    """NexusRaven: Python calls behind a label."""
+    written = (f"{literals.call(call.name, call.arguments)};" for call in calls)
+    return f"Call: {' '.join(written)}"
+
+
 def bare_json(calls: Calls) -> str:
     """What any model writes when it forgets the markers, or a server strips them."""
     return "\n".join(map(_object, calls))
@@ -225,6 +269,11 @@ WRITERS: Mapping[str, Writer] = {
     "gemma4": Writer(write=gemma4, strings="tokens"),
     "react": Writer(write=react, many=False),
     "command_r": Writer(write=command_r),
+    "functionary": Writer(write=functionary),
+    "solar": Writer(write=solar),
+    "plamo": Writer(write=plamo),
+    "invoke_elements": Writer(write=invoke_elements, strings="tagged", exact=False),
+    "nexus": Writer(write=nexus),
     "bare_json": Writer(write=bare_json),
 }
 """Every writer by the name of its dialect."""

@@ -26,7 +26,7 @@ CATALOGUE = Catalogue([TOOL])
 CALL = Written("save", {"path": "a.txt", "size": 5})
 # These have no mark of their own for their end: what follows may belong to the last call.
 OPEN = ("fenced", "pythonic", "mistral", "mistral_named", "llama3", "python_list", "functools",
-        "harmony", "bare_json")  # fmt: skip
+        "harmony", "functionary", "nexus", "bare_json")  # fmt: skip
 
 
 def told_at(text: str, behind: str) -> tuple[int | None, int | None]:
