@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fallback.backend import GenerationRequest
-from fallback.compare.cases import Case, read_case
+from fallback.compare.cases import Case, ExpectedAnswer, read_case
 from fallback.compare.hosts import Host
+from fallback.compare.patterns import Alternatives, Contains, Exactly, Fields, Items, Pattern
 from fallback.compare.running import Summary, missing, run_missing, units_of
 from fallback.compare.store import Store
 from fallback.compare.units import Sampling, Unit
@@ -105,3 +106,40 @@ def written(path: Path, *lines: Mapping[str, Any]) -> Path:
     """A suite as a file."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+def concrete(pattern: Pattern) -> Any:
+    """A value that the pattern stands for, as short as it can be."""
+    match pattern:
+        case Exactly(value):
+            return value
+        case Contains(words):
+            return " ".join(words)
+        case Alternatives(options):
+            return concrete(options[0])
+        case Items(items):
+            return [concrete(item) for item in items]
+        case Fields(fields, optional):
+            return {name: concrete(f) for name, f in fields.items() if name not in optional}
+    return "anything"
+
+
+def oracle(case: Case, *, native: bool = False) -> ScriptedBackend:
+    """A model that does what the case expects: the calls, one by one if that is so, the answer."""
+    calls = [(call.name, concrete(call.arguments)) for call in case.calls]
+    batches = [[call] for call in calls] if case.ordered else [calls] if calls else []
+    said = case.answer or ExpectedAnswer()
+    answer = " and ".join(texts[0] for texts in said.has) or "That is all."
+    if native:
+        written = [
+            {"tool_calls": [{"name": n, "arguments": a} for n, a in batch]} for batch in batches
+        ]
+        return ScriptedBackend([*written, answer], capabilities=["tools"])
+    blocks = ["```tool_call\n" + "\n".join(map(_line, batch)) + "\n```" for batch in batches]
+    return ScriptedBackend([*blocks, answer])
+
+
+def _line(call: tuple[str, Any]) -> str:
+    from fallback.templating import to_json
+
+    return to_json({"name": call[0], "arguments": call[1]})

@@ -92,7 +92,7 @@ _MADE = _RAN | {"paused"}
 def judge(record: Mapping[str, Any], case: Case) -> Judgement:
     """Judge a record of a case."""
     steps = record["steps"]
-    made = [[_call(c) for c in step["calls"] if _counts(c)] for step in steps]
+    made = [[_call(c) for c in step["calls"] if _counts(c, case)] for step in steps]
     grade = grade_of(case, made)
     attempts = [step for step in steps if step["calls"] or step["problems"]]
     all_made = tuple(call for step in made for call in step)
@@ -115,8 +115,11 @@ def judge(record: Mapping[str, Any], case: Case) -> Judgement:
     )
 
 
-def _counts(call: Mapping[str, Any]) -> bool:
-    return call["status"] in _MADE and not call["copy"]
+def _counts(call: Mapping[str, Any], case: Case) -> bool:
+    """Whether a call counts as made. Of equal calls in one reply only one runs; but where nothing
+    runs, what was written counts, as on the leaderboard ("draw three random numbers").
+    """
+    return call["status"] in _MADE and not (call["copy"] and case.results)
 
 
 def _call(call: Mapping[str, Any]) -> Call:

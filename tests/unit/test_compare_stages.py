@@ -158,6 +158,13 @@ def test_the_leaderboards_cases_end_with_the_first_calls() -> None:
     assert "execution" not in found
 
 
+def test_equal_calls_of_one_reply_count_where_nothing_runs() -> None:
+    twice = "\n\n".join([fenced(**OSLO)] * 2)
+    assert outcome(CALLING, twice, "It is 7.").stages["right"] is True
+    assert outcome(case_of(), twice).stages["right"] is False
+    assert outcome(case_of(calls=[OSLO, OSLO]), twice).stages["right"] is True
+
+
 # Many turns --------------------------------------------------------------------------------------
 
 
