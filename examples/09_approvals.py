@@ -29,7 +29,7 @@ def balance(user: str) -> int:
 
 @tool(risk="external_communication", injected=["user"], preview=preview)
 def pay(to: str, amount: int, user: str) -> str:
-    """Pay somebody.
+    """Pay an amount to somebody.
 
     Args:
         to: who gets the money.

@@ -1,4 +1,4 @@
-"""Lesson 9: instructions that build on each other, through values and not through prose.
+"""Lesson 10: instructions that build on each other, through values and not through prose.
 
 The model reads the first result wrongly and says so. The second step does not hear of it: it is
 given what the tool returned. What each step did is on record, and the run can be taken up there.
