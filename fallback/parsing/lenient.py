@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
-from fallback.parsing.strict import DuplicateKeyError, decode_at
+from fallback.parsing.strict import DuplicateKeyError, decode_at, merge
 from fallback.parsing.strings import EvaluatedStringError, json_string
 from fallback.parsing.tokens import Token, tokens_of
 
@@ -103,14 +103,10 @@ def read_arguments(text: str, start: int, end: int) -> tuple[Arguments, tuple[st
     positional, keywords, splats = writer.arguments()
     writer.finish()
     values = tuple(_decode(positional, writer))
-    merged: dict[str, Any] = _decode(keywords, writer)
-    for splat in _decode(splats, writer):
-        if not isinstance(splat, dict):
-            raise MalformedError("`**` needs a dictionary", expression=True)
-        for key, value in splat.items():
-            if key in merged:
-                raise DuplicateKeyError(key)
-            merged[key] = value
+    splatted = _decode(splats, writer)
+    if not all(isinstance(splat, dict) for splat in splatted):
+        raise MalformedError("`**` needs a dictionary", expression=True)
+    merged = merge(_decode(keywords, writer), splatted, writer.places)
     return Arguments(values, merged), tuple(writer.repairs)
 
 
@@ -134,6 +130,7 @@ class _Writer:
         self.key = ""
         self.open: list[str] = []  # closers that are awaited, innermost last
         self.at = 0
+        self.places: list[int] = []  # how many named arguments stand before each ``**``
         self.tokens, comments = tokens_of(text, start, end)
         if comments:
             self._repair("comments")
@@ -318,7 +315,7 @@ class _Writer:
         positional, keywords, splats = ["["], ["{"], ["["]
         self.at += 1
         self.open.append(")")
-        first = True
+        first, named = True, 0
         while not self._closed(")"):
             if not first:
                 if self.tokens[self.at].kind != ",":
@@ -328,7 +325,11 @@ class _Writer:
                 if self._closed(")"):
                     break
             first = False
+            if self.tokens[self.at].kind == "splat":
+                self.places.append(named)
+            before = len(keywords)
             self._argument(positional, keywords, splats)
+            named += len(keywords) > before
         self.open.pop()
         self.out, self.key = outer, key
         return [*positional, "]"], [*keywords, "}"], [*splats, "]"]

@@ -111,7 +111,7 @@ class Parser:
         if self._off:
             if chunk:
                 self.text(chunk, self._size - len(chunk))
-        else:
+        elif chunk:
             self._source.feed(chunk)
         return self._flush()
 

@@ -58,6 +58,30 @@ def decode_at(text: str, pos: int, *, control_characters: bool = False) -> tuple
     return value, end
 
 
+def merge(named: dict[str, Any], others: list[dict[str, Any]], places: list[int]) -> dict[str, Any]:
+    """The members of an object and of others that were written between them, in that order.
+
+    Args:
+        named: the object.
+        others: what is put in.
+        places: how many members of the object stand before each of them.
+
+    Raises:
+        DuplicateKeyError: a key stands in more than one.
+    """
+    items, taken = list(named.items()), 0
+    merged: dict[str, Any] = {}
+    for other, place in zip(others, places, strict=True):
+        merged.update(items[taken:place])
+        taken = place
+        for key, value in other.items():
+            if key in merged or key in named:
+                raise DuplicateKeyError(key)
+            merged[key] = value
+    merged.update(items[taken:])
+    return merged
+
+
 def depth_exceeds(value: Any, limit: int) -> bool:
     """Whether containers are nested more than ``limit`` deep; never recurses."""
     level = [value]

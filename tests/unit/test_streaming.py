@@ -38,6 +38,7 @@ CATALOGUE = Catalogue(
             **{"$defs": {"Edit": EDIT}},
         ),
         tool("remember", {"text": {"anyOf": [TEXT, {"type": "null"}]}, "tags": {"type": "array"}}),
+        tool("send", {"body": {"anyOf": [TEXT, {"type": "object"}]}, "to": {"items": TEXT}}),
         tool("now", {}),
     ]
 )
@@ -140,6 +141,7 @@ FORMS = (
     '<tool_call>write({"path": "',
     "<tool_call>write(path='''",
     '[write(path="',
+    'write(**{"path": "',
     '{"name": "write", "parameters": {"path": "',
 )  # fmt: skip
 
@@ -163,6 +165,9 @@ def test_every_form_of_a_call_is_told_while_it_is_written(form: str) -> None:
         ("<function=remember><parameter=text>\nNon", ""),
         ("<function=remember><parameter=text>\nNone of them", '{"text": "None of them'),
         ("<function=write><parameter=path>\na.txt\n", '{"path": "a.txt'),
+        ('<tool_call>{"name": "send", "arguments": {"body": "12', '{"body": "12'),
+        ('<tool_call>{"name": "send", "arguments": {"body": {"a": 1', "{"),
+        ('<tool_call>{"name": "send", "arguments": {"to": ["x", "y"', '{"to": ["x", "y"'),
     ],
 )
 def test_a_value_that_the_schema_may_still_change_is_held_until_it_is_there(
@@ -276,6 +281,13 @@ def test_calls_of_one_body_start_in_their_order_however_they_arrive() -> None:
     assert [event.index for event in ended if isinstance(event, CallReady)] == [0, 1]
 
 
+def test_a_piece_of_nothing_tells_nothing() -> None:
+    parser = Parser(CATALOGUE)
+    parser.feed('<tool_call>{"name": "write", "arguments": {"path": "ab')
+    assert parser.feed("") == []
+    assert parser.feed("cd") == [ArgumentsDelta(0, "cd")]
+
+
 def test_a_call_that_arrives_in_one_piece_is_told_in_one_piece() -> None:
     events = events_of('<tool_call>{"name": "write", "arguments": {"path": "a"}}</tool_call>')
     assert events[:2] == [CallStarted(0, "write"), ArgumentsDelta(0, '{"path": "a"}')]
@@ -290,6 +302,9 @@ def test_a_call_that_arrives_in_one_piece_is_told_in_one_piece() -> None:
         'write("a.txt", "some \\\ntext", mode=\'w\')',
         'write(path="""one "two"\nthree""", content=\'\'\'x\'\'\', mode="")',
         'write({"path": "a"})',
+        'write(**{"path": "a", "x": {"y": 1}}, content="b", **{"z": [2]})',
+        'write(content="b", **{"path": "a"}, mode="w")',
+        'write(path="a", **{"path": "b"})',
         '{"name": "write", "arguments": {path: "a", "content": "b",}}',
         '{"type": "function", "function": {"name": "write", "arguments": {"path": "a"}}}',
         '{"calls": [{"function": {"name": "write", "args": {}}}, {"name": "now", "args": {}}]}',

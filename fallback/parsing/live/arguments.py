@@ -61,7 +61,8 @@ class Arguments:
 
     def __init__(self, tool: Tool, starter: Callable[[], StartedCall]) -> None:
         self._nodes = Nodes(tool)
-        self._starter, self._call = starter, None
+        self._starter = starter
+        self._call: StartedCall | None = None
         self._injected = tool.injected
         self._required = frozenset(tool.parameters.get("required") or ())
         self._properties = tool.parameters.get("properties") or {}
@@ -78,19 +79,16 @@ class Arguments:
         self._parts: list[str] | None = None  # a string that is held
         self._streaming = False  # whether a string is being told
 
-    _call: StartedCall | None
-
-    def start(self) -> None:
+    def start(self) -> StartedCall:
         """Tell that the call has begun."""
         if self._call is None:
             self._call = self._starter()
+        return self._call
 
     def flush(self) -> None:
         """Tell what has become certain."""
         if self._out and (len(self._out) > 1 or self._call is not None):
-            self.start()
-            if self._call is not None:
-                self._call.tell("".join(self._out))
+            self.start().tell("".join(self._out))
             self._out.clear()
 
     @property
@@ -125,7 +123,7 @@ class Arguments:
             self.stop()
             return
         self._node = self._nodes.member(parent, key)
-        self._lead = f"{', ' if self._counts[-1] else ''}{_quoted(key)}: "
+        self._lead = f"{', ' if self._counts[-1] else ''}{encode_basestring(key)}: "
 
     def scalar(self, value: Any) -> None:
         """A number, a literal, or a string that is known at once."""
@@ -222,7 +220,3 @@ class Arguments:
         else:
             self._out.append(self._lead + json.dumps(value, ensure_ascii=False))
             self._counts[-1] += 1
-
-
-def _quoted(text: str) -> str:
-    return encode_basestring(text)

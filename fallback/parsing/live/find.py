@@ -52,7 +52,7 @@ class Finder:
 
     @property
     def direct(self) -> Callable[[str], None] | None:
-        """See :class:`~fallback.parsing.live.shape.Sink`, as for all below."""
+        """What takes plain characters of the open string without any delay, if there is one."""
         return None if self._arguments is None else self._arguments.direct
 
     def stop(self) -> None:
@@ -150,7 +150,7 @@ class Finder:
     def _collect(self, piece: str) -> None:
         if self._name is not None:
             self._name.append(piece)
-            if len(self._name) > _LONGEST_NAME:
+            if sum(map(len, self._name)) > _LONGEST_NAME:
                 self.stop()
 
 

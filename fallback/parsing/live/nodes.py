@@ -6,12 +6,14 @@ from typing import Any, Literal
 
 from fallback.schema.coercion import DEEPEST_CHAIN, coerce_at
 from fallback.schema.document import Node
+from fallback.schema.shape import ANNOTATIONS
 from fallback.tools import Tool
 
 Kind = Literal["string", "object", "array"]
 
 _MIXED = frozenset({"allOf", "anyOf", "oneOf", "enum", "const", "$dynamicRef"})
 _BY_PLACE = frozenset({"patternProperties", "prefixItems"})
+_PLAIN = ANNOTATIONS | {"type"}
 _NOTHING = {"type": "null"}
 
 
@@ -21,6 +23,7 @@ class Nodes:
     def __init__(self, tool: Tool) -> None:
         self.ready = tool.compiled
         self.root = self.settled(self.ready.document.root)
+        # Whether no other argument than the declared ones is taken.
         self.closed = self.ready.schema.get("additionalProperties") is False
 
     def settled(self, node: Node | None) -> Node | None:
@@ -50,7 +53,10 @@ class Nodes:
         if node is None:
             return True
         schema = node.schema
-        if "$ref" in schema or not _MIXED.isdisjoint(schema):
+        mixed = _MIXED & schema.keys()
+        if kind == "string" and len(mixed) == 1 and _has_any_string(schema, *mixed):
+            mixed = frozenset()
+        if "$ref" in schema or mixed:
             return False
         if kind != "string" and not _BY_PLACE.isdisjoint(schema):
             return False
@@ -83,3 +89,13 @@ class Nodes:
     def may_be_null(self, name: str) -> bool:
         """Whether a declared argument may be ``null``."""
         return self.ready.argument_accepts(name, None)
+
+
+def _has_any_string(schema: dict[str, Any], word: str) -> bool:
+    """Whether one of several schemas takes every string as it is."""
+    if word not in ("anyOf", "oneOf"):
+        return False
+    return any(
+        isinstance(option, dict) and option.get("type") == "string" and option.keys() <= _PLAIN
+        for option in schema[word]
+    )

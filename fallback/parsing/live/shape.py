@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-_Expected = Literal["start", "key", "colon", "value", "item", "after", "argument", "name"]
-_CLOSERS = {"}": "{", "]": "[", ")": "("}
-_NEXT: dict[str, _Expected] = {"{": "key", "[": "item", "(": "argument"}
+_Expected = Literal["start", "key", "colon", "value", "item", "after", "argument", "name", "splat"]
+_CLOSERS = {"}": "{*", "]": "[", ")": "("}  # a star stands for a brace around arguments
+_NEXT: dict[str, _Expected] = {"{": "key", "*": "key", "[": "item", "(": "argument"}
 _MAY_CLOSE = frozenset(("key", "item", "after", "argument"))
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 LITERALS = {
@@ -76,7 +76,7 @@ class Shape:
         self._text: list[str] | None = None  # a string that may be a key
         self._size = 0
         self._named = False  # whether an argument with its name has been seen
-        self._whole = False  # whether one object without a name is all the arguments
+        self._alone = False  # whether one object without a name is all the arguments
         self._place = 0  # how many arguments without their names
         self._first = (False, "")  # whether what may be a key is quoted, and what it is
 
@@ -112,11 +112,16 @@ class Shape:
             self._stack.append(char)
             self._expected = _NEXT[char]
             return
+        if self._expected == "splat" and char == "{":
+            self._named, self._alone = True, False
+            self._stack.append("*")
+            self._expected = "key"
+            return
         if self._expected == "argument":
             if char == "{" and not (self._place or self._named):
                 # One object without a name is all the arguments, if its keys are theirs.
-                self._whole = True
-                self._stack.append(char)
+                self._alone = True
+                self._stack.append("*")
                 self._expected = "key"
                 return
             self._begin_place()
@@ -129,11 +134,10 @@ class Shape:
 
     def _closes(self, char: str) -> None:
         self._settle_place()
-        if self._expected not in _MAY_CLOSE or self._stack[-1] != _CLOSERS[char]:
+        if self._expected not in _MAY_CLOSE or self._stack[-1] not in _CLOSERS[char]:
             self.stop()
             return
-        self._stack.pop()
-        if not self._whole or len(self._stack) != 1:
+        if self._stack.pop() != "*":
             self.sink.close()
         self._expected = "after"
         self.done = self.done or not self._stack
@@ -156,6 +160,8 @@ class Shape:
         """A number, a literal, or a key without quotes."""
         if self._expected == "key":
             self.key(text if text.isidentifier() else "")
+        elif self._expected == "argument" and text == "**":
+            self._expected = "splat"
         elif self._expected == "argument":
             self._first, self._expected = (False, text), "name"
         elif self._expected in ("value", "item"):
@@ -211,7 +217,8 @@ class Shape:
 
     def key(self, key: str) -> None:
         """A key, whole."""
-        if not key or (self._whole and len(self._stack) == 2 and not self._is_argument(key)):
+        alone = self._alone and self._stack[-1] == "*"
+        if not key or (alone and not self._is_argument(key)):
             self.stop()
             return
         self.sink.key(key)
