@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -405,6 +406,39 @@ def test_a_hook_that_raises_or_forgets_to_answer_refuses(kind: Kind) -> None:
             a_session(kind, shop.tools(), [reply("prompt", LOOK), "No."], policy=policy), "Tea?"
         )
         assert turn.steps[0].results[0].kind == "denied"
+    assert shop.done == []
+
+
+def test_a_blocking_session_inside_an_event_loop_may_have_async_hooks() -> None:
+    shop = Shop()
+
+    async def hook(*_: Any) -> bool:
+        return True
+
+    async def ask(approval: Approval) -> bool:
+        return True
+
+    async def notebook() -> Any:
+        session = a_session(
+            KINDS[0],
+            shop.tools(),
+            [reply("prompt", PAY), "Paid."],
+            policy=Policy(authorise=(hook,)),
+            approve=ask,
+        )
+        return session.run("Pay bob 5.")
+
+    assert asyncio.run(notebook()).answer == "Paid."
+    assert len(shop.done) == 1
+
+
+@both
+def test_nothing_starts_early_that_somebody_has_to_be_asked_about(kind: Kind) -> None:
+    shop = Shop()
+    policy = Policy(authorise=(lambda *_: False,))
+    replies = [reply("prompt", LOOK, ("look", {"item": "ice"})), "No."]
+    session = a_session(kind, shop.tools(), replies, policy=policy, eager=True)
+    assert run(session, "Tea?").answer == "No."
     assert shop.done == []
 
 
