@@ -8,6 +8,7 @@ a cancellation or an error nobody expected, the operation stays unknown until a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,7 +93,8 @@ class Recorder:
         try:
             result = yield partial(make, job)
         except BaseException:
-            self.ledger.fail(begun, "broken off")
+            with suppress(LedgerError):  # what was raised first is what has to be heard
+                self.ledger.fail(begun, "broken off")
             raise
         return (yield from self._settle(begun, result))
 
