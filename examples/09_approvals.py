@@ -73,7 +73,6 @@ with TemporaryDirectory() as folder:
 
     with Ledger.open(file) as ledger:
         assert ledger.verify() is None
-        with ledger.entries() as entries:
-            events = [entry.body["event"] for entry in entries]
+        events = [entry.body["event"] for entry in ledger.entries()]
     assert events.index("approved") < events.index("started") < events.index("finished")
     print(" > ".join(events))

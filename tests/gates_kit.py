@@ -116,5 +116,4 @@ def last_words(session: Session | AsyncSession, request: int = -1) -> str:
 
 def log(ledger: Ledger) -> list[Mapping[str, Any]]:
     """The audit log."""
-    with ledger.entries() as entries:
-        return [entry.body for entry in entries]
+    return [entry.body for entry in ledger.entries()]

@@ -43,8 +43,7 @@ def show_one(url: str | None, name: str, *, as_json: bool) -> ExitCode:
         stored = ledger.get(name)
         if stored is None:
             raise LedgerError(f"no operation {name!r} in the ledger; see `fallback ledger list`")
-        with ledger.entries() as entries:
-            about = [entry for entry in entries if entry.body.get("operation") == stored.id]
+        about = [e for e in ledger.entries() if e.body.get("operation") == stored.id]
     record = _record(stored)
     if as_json:
         write_json({**record, "log": [_entry(entry) for entry in about]})

@@ -13,7 +13,7 @@ to the anchor.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -21,11 +21,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from fallback.errors import LedgerError
-from fallback.ledger.database import Row, Transaction
+from fallback.ledger.database import PAGE, Row, Transaction
 from fallback.ledger.encoding import Masker, canonical, masked, sha256
 from fallback.ledger.values import Anchor, Audited, Entry, Operation
 
-__all__ = ["Fault", "append", "entries", "head", "seal", "verify"]
+__all__ = ["Fault", "append", "entries", "head", "last_number", "seal", "verify"]
 
 FaultKind = Literal["edited", "missing", "head", "anchor", "tables"]
 
@@ -69,16 +69,35 @@ def seal(seq: int, previous: str, body: str) -> str:
     return sha256(f"{seq}\n{previous}\n{body}")
 
 
+_ALL = """
+    SELECT seq, body, hash FROM fallback_audit WHERE seq > :after ORDER BY seq LIMIT :page
+"""
+
+
 def head(tx: Transaction) -> Anchor:
     """The last entry, as the head record has it; ``0:`` of an empty log."""
     row = tx.one("SELECT seq, hash FROM fallback_audit_head WHERE id = 1")
     return Anchor(int(row["seq"]), row["hash"]) if row else Anchor(0, "")
 
 
-def entries(tx: Transaction, *, after: int = 0) -> Iterator[Audited]:
-    """The entries behind ``after``, in order."""
-    for row in _rows(tx, after):
-        yield Audited(seq=row["seq"], hash=row["hash"], body=_read(row["body"]))
+def last_number(tx: Transaction) -> int:
+    """Number of the last entry that is there, whatever the head says."""
+    row = tx.one(
+        "SELECT seq FROM fallback_audit WHERE seq < :most ORDER BY seq DESC LIMIT 1", most=2**62
+    )
+    return row["seq"] if row else 0
+
+
+def entries(tx: Transaction, *, after: int, until: int) -> list[Audited]:
+    """A page of the entries behind ``after``, in order."""
+    rows = tx.all(
+        "SELECT seq, body, hash FROM fallback_audit"
+        " WHERE seq > :after AND seq <= :until ORDER BY seq LIMIT :page",
+        after=after,
+        until=until,
+        page=PAGE,
+    )
+    return [Audited(seq=row["seq"], hash=row["hash"], body=_read(row["body"])) for row in rows]
 
 
 def verify(
@@ -93,12 +112,12 @@ def verify(
     """
     seq, previous = 0, ""
     anchored = anchor is None or anchor == (0, "")
-    for row in _rows(tx, 0):
+    for row in tx.pages(_ALL, 0, column="seq"):
         seq += 1
         if fault := _fault(row, seq, previous):
             return fault
         previous = row["hash"]
-        visit(Audited(seq=seq, hash=previous, body=json.loads(row["body"])))
+        visit(Audited(seq=seq, hash=previous, body=_read(row["body"])))
         if anchor is not None and anchor.seq == seq:
             if anchor.hash != previous:
                 return Fault("anchor", seq, f"entry {seq} is not the one that the anchor names")
@@ -112,24 +131,16 @@ def verify(
     return None
 
 
-def _rows(tx: Transaction, after: int) -> Iterator[Row]:
-    return tx.pages(
-        "SELECT seq, body, hash FROM fallback_audit WHERE seq > :after ORDER BY seq LIMIT :page",
-        after,
-        column="seq",
-    )
-
-
 def _fault(row: Row, seq: int, previous: str) -> Fault | None:
     if row["seq"] != seq:
         return Fault("missing", seq, f"entry {seq} is missing; the next one is {row['seq']}")
-    if not row["body"].isascii() or seal(seq, previous, row["body"]) != row["hash"]:
+    if seal(seq, previous, row["body"]) != row["hash"]:
         return Fault("edited", seq, f"entry {seq} is not what was written, or not in its place")
     return None
 
 
 def _read(body: str) -> dict[str, Any]:
-    """What is recorded; empty where it has been made unreadable, which ``verify`` finds."""
+    """What is recorded; empty where somebody has made it unreadable."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

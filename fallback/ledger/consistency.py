@@ -70,5 +70,5 @@ def _tables(tx: Transaction) -> Iterator[tuple[str, tuple[str, str]]]:
         yield row["id"], (row["status"], "")
 
 
-def _hash(result: Any) -> str:
-    return sha256(result) if result and result.isascii() else ""
+def _hash(result: str | None) -> str:
+    return sha256(str(result)) if result else ""

@@ -23,6 +23,12 @@ Masker = Callable[[str], str]
 
 MASK = "***"
 
+LONGEST_TEXT = 8_000
+"""Characters of one text that the log keeps: enough to see what was meant. The operation itself
+keeps the whole."""
+
+_LONGEST_SECRET = 2_000
+
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|[_-])(?:passw(?:or)?d|passphrase|pwd|pin|cvv|secret|token|credentials?|authorization"
     r"|(?:api|access|private)[_-]?key)(?:$|[_-])|(?:password|secret|token|apikey)$"
@@ -38,14 +44,18 @@ def canonical(value: Any) -> str:
 
 
 def sha256(text: str) -> str:
-    """SHA-256 of an ASCII text, in hex."""
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    """SHA-256 of a text in UTF-8, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def masked(value: Any, mask: Masker) -> Any:
     """A JSON value with its secrets masked: what has the name of one, and what looks like one."""
     if isinstance(value, str):
-        return mask(value)
+        if len(value) <= LONGEST_TEXT:
+            return mask(value)
+        # A little more is read than is kept, lest half of a secret survive at the cut.
+        kept = mask(value[: LONGEST_TEXT + _LONGEST_SECRET])[:LONGEST_TEXT]
+        return f"{kept} ({len(value)} characters)"
     if isinstance(value, Mapping):
         return {
             mask(str(k)): MASK if _SECRET_NAME.search(str(k)) and v else masked(v, mask)

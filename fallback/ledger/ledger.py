@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -89,7 +88,7 @@ class Ledger:
         """
         database = open_database(url, create=create)
         try:
-            migrate(database)
+            migrate(database, create=create)
         except BaseException:
             database.close()
             raise
@@ -228,11 +227,17 @@ class Ledger:
         with self._database.writing() as tx:
             return audit.append(tx, entry, at=self._clock(), mask=self._mask)
 
-    @contextmanager
-    def entries(self, *, after: int = 0) -> Iterator[Iterator[Audited]]:
-        """The entries of the audit log behind number ``after``, in order, inside the block."""
+    def entries(self, *, after: int = 0) -> Iterator[Audited]:
+        """The entries of the audit log behind number ``after``, in order, up to today's last."""
         with self._database.reading() as tx:
-            yield audit.entries(tx, after=after)
+            last = audit.last_number(tx)
+        while after < last:
+            with self._database.reading() as tx:
+                found = audit.entries(tx, after=after, until=last)
+            if not found:
+                return
+            yield from found
+            after = found[-1].seq
 
     def head(self) -> Anchor:
         """The last entry. Kept elsewhere, it lets :meth:`verify` see a log that was made anew."""

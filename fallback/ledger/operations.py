@@ -20,7 +20,7 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import audit
@@ -40,6 +40,8 @@ from fallback.ledger.values import (
 from fallback.messages import ToolResult
 
 __all__ = ["LONGEST_KEY", "Operations"]
+
+T = TypeVar("T")
 
 LONGEST_KEY = 500
 """Characters of a key: it is indexed, and PostgreSQL's index takes some 2,700 bytes."""
@@ -112,18 +114,18 @@ class Operations:
             )
             if new is not None:
                 return self._begun(tx, key, id_, 1, operation, by)
-            row = _row_of(tx, key)
-            if row["fingerprint"] != fingerprint:
-                raise ConfigurationError(
-                    f"the key {key!r} was used for another call, of {row['tool']!r}; a key names"
-                    " one call with its arguments"
-                )
-            if row["state"] == "failed":
-                again = tx.one(_AGAIN, **values, attempt=row["attempt"])
-                if again is not None:
+            while True:  # once more whenever somebody else was quicker
+                row = _row_of(tx, key)
+                if row["fingerprint"] != fingerprint:
+                    raise ConfigurationError(
+                        f"the key {key!r} was used for another call, of {row['tool']!r}; a key"
+                        " names one call with its arguments"
+                    )
+                if row["state"] != "failed":
+                    if (found := self._found(tx, row, now)) is not None:
+                        return found
+                elif again := tx.one(_AGAIN, **values, attempt=row["attempt"]):
                     return self._begun(tx, key, row["id"], again["attempt"], operation, by)
-                row = _row_of(tx, key)  # somebody else was quicker
-            return self._found(tx, row, now)
 
     def _begun(
         self, tx: Transaction, key: str, id_: str, attempt: int, operation: Operation, by: str
@@ -133,17 +135,21 @@ class Operations:
         )
         return Begun(key=key, id=id_, attempt=attempt, tool=operation.tool)
 
-    def _found(self, tx: Transaction, row: Row, now: float) -> Finished | Unknown | InProgress:
-        """What a key stands for that cannot be begun."""
+    def _found(
+        self, tx: Transaction, row: Row, now: float
+    ) -> Finished | Unknown | InProgress | None:
+        """What a key stands for that cannot be begun; ``None`` if that has just changed."""
         if row["state"] == "finished":
-            return Finished(key=row["key"], id=row["id"], result=load_result(row["result"]))
+            result = _readable(row, lambda: load_result(row["result"]))
+            return Finished(key=row["key"], id=row["id"], result=result)
         who = {key: row[key] for key in ("key", "id", "tool", "started_at")}
         detail = row["detail"]
         if row["state"] == "started":
             detail = _loss(row, now)
             if not detail:
                 return InProgress(**who)
-            self._lose(tx, row["key"], row["attempt"], detail)
+            if not self._lose(tx, row["key"], row["attempt"], detail):
+                return None
         return Unknown(**who, detail=detail)
 
     def finish(self, begun: Begun, result: ToolResult, *, resource: str = "") -> None:
@@ -266,7 +272,8 @@ class Operations:
                 told = ToolResult(call_id="", name=row["tool"], content=content)
             entry = Entry(event="resolved", outcome=outcome, by=by, detail=detail)
             final = told if outcome == "done" else None
-            self._settle(tx, row["key"], row["attempt"], entry, final)
+            if not self._settle(tx, row["key"], row["attempt"], entry, final):
+                raise LedgerError(f"operation {row['id']} was settled by somebody else just now")
             return _stored(_find(tx, name))
 
     def get(self, name: str) -> Stored | None:
@@ -335,7 +342,7 @@ def _find(tx: Transaction, name: str) -> Row:
 
 def _loss(row: Row, now: float) -> str:
     """Why the holder of a started operation is taken for lost; empty while it is not."""
-    holder = Holder.from_text(row["holder"])
+    holder = _readable(row, lambda: Holder.from_text(row["holder"]))
     if has_gone(holder):
         return f"process {holder.pid} on {holder.host} ended before it said what came of it"
     if now > row["lease_until"]:
@@ -344,6 +351,20 @@ def _loss(row: Row, now: float) -> str:
 
 
 def _stored(row: Row) -> Stored:
+    return _readable(row, lambda: _read_stored(row))
+
+
+def _readable(row: Row, read: Callable[[], T]) -> T:
+    """What was stored with an operation, as far as nobody has written something else there."""
+    try:
+        return read()
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise LedgerError(
+            f"operation {row['id']} is damaged; see `fallback ledger verify`"
+        ) from None
+
+
+def _read_stored(row: Row) -> Stored:
     operation = json.loads(row["operation"])
     undo = load_result(row["undo_result"]) if row["undo_result"] else None
     return Stored(

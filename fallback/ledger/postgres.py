@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from fallback.errors import LedgerError
@@ -54,23 +55,37 @@ class PostgresDatabase(Database):
     @contextlib.contextmanager
     def writing(self) -> Iterator[Transaction]:
         """See :meth:`Database.writing`."""
-        with self._errors(), self._engine_here().begin() as connection:
-            yield _PostgresTransaction(connection)
+        with self._connection() as connection:
+            yield _PostgresTransaction(connection, self._errors)
+            with self._errors():
+                connection.commit()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
         """See :meth:`Database.reading`."""
-        with self._errors(), self._engine_here().connect() as connection:
-            connection.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
-            yield _PostgresTransaction(connection)
+        with self._connection() as connection:
+            with self._errors():
+                connection.execution_options(
+                    isolation_level="REPEATABLE READ", postgresql_readonly=True
+                )
+            yield _PostgresTransaction(connection, self._errors)
 
     def close(self) -> None:
         """See :meth:`Database.close`."""
         if self._engine is not None:
             self._engine.dispose(close=self._pid == os.getpid())
         self._engine = None
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """One of the pool; what was not committed is rolled back when it goes back there."""
+        with self._errors():
+            connection = self._engine_here().connect()
+        try:
+            yield connection
+        finally:
+            with self._errors():
+                connection.close()
 
     def _engine_here(self) -> Engine:
         from sqlalchemy import create_engine, event
@@ -102,16 +117,17 @@ class PostgresDatabase(Database):
 
 
 class _PostgresTransaction(Transaction):
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: Connection, errors: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._connection, self._errors = connection, errors
 
     def run(self, statement: str, values: dict[str, Any]) -> list[Row]:
         from sqlalchemy import text
 
-        result = self._connection.execute(text(statement), values)
-        if not result.returns_rows:
-            return []
-        return [dict(row) for row in result.mappings()]
+        with self._errors():
+            result = self._connection.execute(text(statement), values)
+            return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
 
 def _limit_waits(connection: Any, _record: object) -> None:

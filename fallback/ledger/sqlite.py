@@ -11,7 +11,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from fallback.ledger.database import BUSY_SECONDS, Database, Row, Transaction
 __all__ = ["SqliteDatabase", "SqliteTransaction", "transaction"]
 
 _OLDEST = (3, 35, 0)  # RETURNING
+
+Errors = Callable[[], AbstractContextManager[None]]
 
 
 class SqliteDatabase(Database):
@@ -50,16 +53,16 @@ class SqliteDatabase(Database):
     def writing(self) -> Iterator[Transaction]:
         """See :meth:`Database.writing`."""
         self._part_from_parent()
-        with self._lock, self._errors():
+        with self._lock:
             if self._writer is None:
                 self._writer = self._connect()
-            yield from transaction(self._writer, "BEGIN IMMEDIATE")
+            yield from transaction(self._writer, "BEGIN IMMEDIATE", self._errors)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
         """See :meth:`Database.reading`."""
-        with self._errors(), contextlib.closing(self._connect()) as connection:
-            yield from transaction(connection, "BEGIN")
+        with contextlib.closing(self._connect()) as connection:
+            yield from transaction(connection, "BEGIN", self._errors)
 
     def close(self) -> None:
         """See :meth:`Database.close`."""
@@ -80,20 +83,23 @@ class SqliteDatabase(Database):
             self._writer, self._lock, self._pid = None, threading.Lock(), os.getpid()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,  # transactions are begun by hand
-            check_same_thread=False,  # the lock sees to that
-        )
-        try:
-            connection.row_factory = sqlite3.Row
-            _use_wal(connection)
-            # "Started" has to be on the disk before the effect is in the world.
-            connection.execute("PRAGMA synchronous = FULL")
-        except BaseException:
-            connection.close()
-            raise
+        with self._errors():
+            connection = sqlite3.connect(
+                self.path,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,  # transactions are begun by hand
+                check_same_thread=False,  # the lock sees to that
+            )
+            try:
+                connection.row_factory = sqlite3.Row
+                # What somebody has made unreadable is for ``verify`` to find.
+                connection.text_factory = _decoded
+                _use_wal(connection)
+                # "Started" has to be on the disk before the effect is in the world.
+                connection.execute("PRAGMA synchronous = FULL")
+            except BaseException:
+                connection.close()
+                raise
         return connection
 
     @contextlib.contextmanager
@@ -106,14 +112,22 @@ class SqliteDatabase(Database):
 
 
 class SqliteTransaction(Transaction):
-    """A transaction that has begun on a connection whose rows are ``sqlite3.Row``."""
+    """A transaction that has begun on a connection whose rows are ``sqlite3.Row``.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    ``errors`` makes a context that maps what the database raises.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, errors: Errors = nullcontext) -> None:
+        self._connection, self._errors = connection, errors
 
     def run(self, statement: str, values: dict[str, Any]) -> list[Row]:
         """See :meth:`Transaction.run`."""
-        return [dict(row) for row in self._connection.execute(statement, values)]
+        with self._errors():
+            return [dict(row) for row in self._connection.execute(statement, values)]
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _make_private(path: Path) -> None:
@@ -142,12 +156,19 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
-    """One transaction of a connection, for a context manager; rolled back when its block raises."""
-    connection.execute(begin)
+def transaction(
+    connection: sqlite3.Connection, begin: str, errors: Errors = nullcontext
+) -> Iterator[Transaction]:
+    """One transaction of a connection, for a context manager; rolled back when its block raises.
+
+    Only what the database itself raises is mapped by ``errors``, never what the block does.
+    """
+    with errors():
+        connection.execute(begin)
     try:
-        yield SqliteTransaction(connection)
-        connection.execute("COMMIT")
+        yield SqliteTransaction(connection, errors)
+        with errors():
+            connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

@@ -97,29 +97,46 @@ VERSION = len(_MIGRATIONS["sqlite"])
 """Version of the tables that this code writes."""
 
 
-def migrate(database: Database) -> None:
+def migrate(database: Database, *, create: bool = True) -> None:
     """Make the tables, or bring older ones up to date; all of it or nothing.
 
     Raises:
-        LedgerError: the tables are newer than this code.
+        LedgerError: the tables are newer than this code, or there are none and none may be made.
     """
+    with database.reading() as tx:
+        if _version(tx, database) == VERSION:
+            return
     with database.writing() as tx:
         _lock(tx, database)
+        found = _version(tx, database)
+        if found == 0 and not create:
+            raise LedgerError(f"{database.shown}: there is no ledger here")
         tx.all("CREATE TABLE IF NOT EXISTS fallback_schema (version BIGINT NOT NULL)")
-        row = tx.one("SELECT version FROM fallback_schema")
-        found = row["version"] if row else 0
-        if found > VERSION:
-            raise LedgerError(
-                f"{database.shown}: written by a newer version of fallback (tables {found},"
-                f" this one knows {VERSION}); upgrade fallback"
-            )
-        if found == VERSION:
-            return
         for statements in _MIGRATIONS[database.dialect][found:]:
             for statement in statements:
                 tx.all(statement)
         tx.all("DELETE FROM fallback_schema")
         tx.all("INSERT INTO fallback_schema (version) VALUES (:version)", version=VERSION)
+
+
+def _version(tx: Transaction, database: Database) -> int:
+    """Version of the tables that are there; 0 for none."""
+    if tx.one(_FIND[database.dialect]) is None:
+        return 0
+    row = tx.one("SELECT version FROM fallback_schema")
+    found = int(row["version"]) if row else 0
+    if found > VERSION:
+        raise LedgerError(
+            f"{database.shown}: written by a newer version of fallback (tables {found},"
+            f" this one knows {VERSION}); upgrade fallback"
+        )
+    return found
+
+
+_FIND = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE name = 'fallback_schema'",
+    "postgresql": "SELECT 1 AS found WHERE to_regclass('fallback_schema') IS NOT NULL",
+}
 
 
 def _lock(tx: Transaction, database: Database) -> None:

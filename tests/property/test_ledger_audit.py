@@ -45,6 +45,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connec
     write(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute("DROP TRIGGER fallback_audit_no_update")
         connection.execute("DROP TRIGGER fallback_audit_no_delete")
         yield connection
@@ -169,6 +170,28 @@ def test_a_table_that_contradicts_the_log_is_found(
         fault = verify(tx, None)
     assert fault is not None
     assert words in fault.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = CAST(X'FF' || body AS TEXT)",
+        "body = X'00FF'",
+        "body = 5",
+        "body = '[1'",
+        "hash = 'é'",
+        "hash = X'FF'",
+        "seq = 'four'",
+    ],
+)
+def test_an_entry_that_was_made_unreadable_is_found(
+    written: sqlite3.Connection, change: str
+) -> None:
+    with tampering(written) as tx:
+        written.execute(f"UPDATE fallback_audit SET {change} WHERE seq = 4")  # noqa: S608 # above
+        fault = verify(tx, None)
+    assert fault is not None
+    assert fault.seq == 4
 
 
 def test_a_ledger_says_what_was_found_and_where(tmp_path: Path) -> None:

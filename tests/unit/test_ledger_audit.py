@@ -21,8 +21,7 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
 
 
 def bodies(ledger: Ledger) -> list[dict[str, Any]]:
-    with ledger.entries() as entries:
-        return [dict(entry.body) for entry in entries]
+    return [dict(entry.body) for entry in ledger.entries()]
 
 
 FULL = Operation(
@@ -122,10 +121,10 @@ def test_what_the_ledger_writes_itself_is_not_recorded_by_hand(ledger: Ledger) -
 def test_entries_are_read_in_order_from_where_one_was(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fallback.ledger.database.PAGE", 10)
+    for module in ("audit", "database"):
+        monkeypatch.setattr(f"fallback.ledger.{module}.PAGE", 10)
     anchors = [ledger.record(Entry(event="proposed", detail=str(n))) for n in range(43)]
-    with ledger.entries(after=12) as entries:
-        found = [(entry.seq, entry.hash, entry.body["detail"]) for entry in entries]
+    found = [(entry.seq, entry.hash, entry.body["detail"]) for entry in ledger.entries(after=12)]
     assert found == [(seq, sealed, str(seq - 1)) for seq, sealed in anchors[12:]]
     assert ledger.head() == anchors[-1]
     assert str(ledger.head()) == f"43:{anchors[-1].hash}"

@@ -124,8 +124,7 @@ def test_a_report_after_the_matter_was_settled_is_kept_but_changes_nothing(ledge
         ledger.finish(first, PAID)
     assert isinstance(ledger.begin("k", PAY), InProgress)
     ledger.finish(second, PAID)
-    with ledger.entries() as entries:
-        events = [(entry.body["event"], entry.body.get("outcome")) for entry in entries]
+    events = [(entry.body["event"], entry.body.get("outcome")) for entry in ledger.entries()]
     assert events[-2:] == [("late", "ok"), ("finished", "ok")]
 
 

@@ -244,10 +244,47 @@ def test_one_value_has_one_text() -> None:
 
 
 def test_looking_holds_up_no_write(ledger_url: str) -> None:
-    with Ledger.open(ledger_url) as ledger:
-        ledger.record(Entry(event="proposed"))
-        with ledger.entries() as entries:
-            first = next(entries)
+    for ledger in (Ledger.open(ledger_url), Ledger.in_memory()):
+        with ledger:
             ledger.record(Entry(event="proposed"))
-            assert [first.seq, *(entry.seq for entry in entries)] == [1]
-        assert ledger.head().seq == 2
+            for entry in ledger.entries():
+                ledger.record(Entry(event="proposed", detail=f"seen {entry.seq}"))
+            assert ledger.head().seq == 2
+
+
+def test_what_a_block_raises_is_not_taken_for_the_ledgers(ledger_url: str) -> None:
+    with Ledger.open(ledger_url) as ledger:
+        for error in (OSError("of the block"), sqlite3.OperationalError("of the block")):
+            with pytest.raises(type(error), match="of the block"), ledger._database.writing():
+                raise error
+        ledger.record(Entry(event="proposed"))
+
+
+def test_a_database_of_somebody_else_is_not_made_a_ledger(ledger_url: str) -> None:
+    if ledger_url.startswith("sqlite"):
+        with closing(sqlite3.connect(ledger_url.removeprefix("sqlite:///"))) as connection:
+            connection.execute("CREATE TABLE notes (text TEXT)")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="there is no ledger here"):
+            Ledger.open(ledger_url, create=False)
+    Ledger.open(ledger_url).close()
+    Ledger.open(ledger_url, create=False).close()
+
+
+def test_an_operation_that_was_tampered_with_is_one_line(ledger_url: str) -> None:
+    with Ledger.open(ledger_url) as ledger:
+        begun = ledger.begin("k", PAY)
+        assert isinstance(begun, Begun)
+        for change in ("holder = '{}'", "operation = '[1'", "holder = '7'"):
+            with ledger._database.writing() as tx:
+                tx.all(f"UPDATE fallback_operations SET {change}")  # noqa: S608 # written above
+            with pytest.raises(LedgerError, match=f"operation {begun.id} is damaged"):
+                ledger.list()
+        ledger.finish(begun, ToolResult(call_id="c", name="pay"))
+        with ledger._database.writing() as tx:
+            tx.all("UPDATE fallback_operations SET result = '{}'")
+        with pytest.raises(LedgerError, match="is damaged; see `fallback ledger verify`"):
+            ledger.begin("k", PAY)
+        fault = ledger.verify()
+        assert fault is not None
+        assert "another result" in fault.message
