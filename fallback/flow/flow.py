@@ -270,7 +270,10 @@ def _limits(session: SessionBase, step: Step) -> Limits:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it, so that a run that is resumed goes on with the same."""
-    return json.loads(json.dumps(value)) if not isinstance(value, str) else value
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FlowError(f"an input is not JSON: {error}") from None
 
 
 def _plain_step(step: Step) -> list[Any]:

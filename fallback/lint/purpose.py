@@ -144,7 +144,9 @@ def _risk(subject: Subject) -> Iterator[Found]:
     for tool in subject.catalogue:
         if tool.risk is None:
             fix = f"declare risk= with one of {known}"
-            yield Found(tool.name, "$.risk", "nobody has said what a call can do", fix)
+            # What has no handler is run by somebody else, who may know.
+            less = "note" if tool.handler is None else None
+            yield Found(tool.name, "$.risk", "nobody has said what a call can do", fix, less)
 
 
 def _risk_doubtful(subject: Subject) -> Iterator[Found]:
@@ -191,7 +193,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         name="risk_undeclared",
         severity="warning",
-        finds="a tool whose risk nobody has declared",
+        finds="a tool whose risk nobody has declared (a note where it has no handler)",
         why="policies are written in risks, and have to assume one where none is declared",
         check=_risk,
     ),

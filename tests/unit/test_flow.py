@@ -279,6 +279,7 @@ def test_a_flow_that_cannot_work_is_refused_when_it_is_made(steps: list[Step], w
     [
         (FLOW, {}, "needs the input 'customer'"),
         (FLOW, {"inputs": {"customer": "a", "x": 1}}, "has no input 'x'"),
+        (FLOW, {"inputs": {"customer": {1}}}, "an input is not JSON"),
         (Flow([Step(name="a", ask="?", tools=("nope",))]), {}, "no tool is called 'nope'"),
         (Flow([Step(name="a", ask="${x[3]}")], inputs=["x"]), {"inputs": {"x": [1]}}, "1 items"),
         (Flow([Step(name="a", ask="${x.b}")], inputs=["x"]), {"inputs": {"x": {"c": 1}}}, "only c"),

@@ -189,3 +189,20 @@ def test_what_a_result_says_of_itself_survives_a_pause() -> None:
     before, after = turn.steps[0].results[0], Paused.from_json(stored).steps[0].results[0]
     assert (after.provenance, after.untrusted) == (before.provenance, True)
     assert after.provenance[0].name == "a page"
+
+
+def test_a_fork_has_the_settings_and_no_word_of_the_conversation() -> None:
+    backend = ScriptedBackend(["Hello.", "Hi again."])
+    with Session("any", tools=[orders, archive], backend=backend, instructions="Be kind.") as first:
+        first.run("I am Ada.")
+        fork = first.fork(tools=["orders"], tool_choice="auto")
+        turn = fork.run("Who am I?")
+        assert turn.answer == "Hi again."
+        assert fork.catalogue.names == ("orders",)
+        assert len(first.messages) == len(fork.messages) == 2
+        assert fork.ledger is first.ledger
+        with pytest.raises(ConfigurationError, match="no tool is called"):
+            first.fork(tools=["nothing"])
+    said = "".join(m.content for m in backend.requests[1].messages)
+    assert "Be kind." in said
+    assert "Ada" not in said
