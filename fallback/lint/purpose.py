@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fallback.lint.places import DESCRIPTION, NAME, Parameter, parameters
-from fallback.lint.record import Found, Rule, Subject
+from fallback.lint.record import Found, Rule, Severity, Subject
 from fallback.lint.words import READING, WRITING, base, listed, sentence, split_name, words_of
 from fallback.tools import Risk, Tool
 
@@ -145,7 +145,7 @@ def _risk(subject: Subject) -> Iterator[Found]:
         if tool.risk is None:
             fix = f"declare risk= with one of {known}"
             # What has no handler is run by somebody else, who may know.
-            less = "note" if tool.handler is None else None
+            less: Severity | None = "note" if tool.handler is None else None
             yield Found(tool.name, "$.risk", "nobody has said what a call can do", fix, less)
 
 
