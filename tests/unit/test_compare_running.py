@@ -89,6 +89,7 @@ def test_the_units_of_a_lost_host_go_to_the_others(store: Store) -> None:
     # The other may have finished everything before the loss was noticed: its unit is then left.
     assert summary.done + summary.failed == 8
     assert summary.failed <= 1
+    assert (summary.error is None) is (summary.failed == 0)
     assert run(store, CASES, [good]).done == summary.failed
 
 
