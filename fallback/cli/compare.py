@@ -100,6 +100,8 @@ def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str])
     ):
         for value in values:
             words += [] if value is None else [flag, str(value)]
+    if sampling.think is not None:
+        words.append("--think" if sampling.think else "--no-think")
     from fallback import __version__
 
     where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"

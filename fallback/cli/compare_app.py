@@ -48,6 +48,10 @@ def compare(
     num_predict: Annotated[
         int, typer.Option("--num-predict", min=1, help="Tokens that one reply may have.")
     ] = 1024,
+    think: Annotated[
+        bool | None,
+        typer.Option("--think/--no-think", help="For models that think. Default: as they like."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Results go here and are kept.")
     ] = Path("comparison"),
@@ -68,7 +72,11 @@ def compare(
             limit=limit,
             repeats=repeat,
             sampling=Sampling(
-                temperature=temperature, seed=seed, num_predict=num_predict, num_ctx=num_ctx
+                temperature=temperature,
+                seed=seed,
+                num_predict=num_predict,
+                num_ctx=num_ctx,
+                think=think,
             ),
             out=out,
             with_report=with_report,
