@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fallback.loop.actions import Generation
-from fallback.loop.asides import EMPTY, announced, announces_call
+from fallback.loop.asides import EMPTY, EMPTY_BEHIND_RESULTS, announced, announces_call
 from fallback.loop.calls import not_run
 from fallback.loop.echo import COPIED, NOT_RUN
 from fallback.loop.ending import Ending
@@ -109,7 +109,8 @@ class Mending:
                 raise Ending("failed", "the reply reached its limit of tokens while thinking")
             if _EMPTY in self._nudged and self._record.anything_ran:
                 return Withdrawal("answered", "the replies to a result stayed empty")
-            return self._nudge(_EMPTY, text, EMPTY)
+            told = EMPTY_BEHIND_RESULTS if self._record.anything_ran else EMPTY
+            return self._nudge(_EMPTY, text, told)
         if listens and announces_call(text, self._tools.names):
             return self._nudge(_ANNOUNCED, text, announced(text))
         detail = "the answer was cut off at the limit of tokens" if cut else ""

@@ -48,6 +48,12 @@ async def awaited(x: int, user_id: Annotated[str, Injected]) -> str:
     return user_id * x
 
 
+@tool(risk="read_only", timeout=2.5, rate=(10, 60))
+def paced(x: int) -> int:
+    """Look it up, not too often."""
+    return x
+
+
 def plain(x: int) -> int:
     """Not decorated."""
     return x
@@ -97,6 +103,19 @@ def asking() -> str:
     assert_type(turn.steps[0].reading, Reading)
     assert_type(turn.steps[0].results, tuple[ToolResult, ...])
     return turn.answer
+
+
+def asking_in_other_ways() -> None:
+    session = Session(
+        "gemma3",
+        tools=[paced],
+        tool_choice="required",
+        parallel_tool_calls=False,
+        eager=True,
+        respond=True,
+        limits=Limits(max_parallel=2, max_tool_errors=3),
+    )
+    assert_type(session.run("Hello"), Turn)
 
 
 async def asking_without_blocking() -> AsyncIterator[str]:

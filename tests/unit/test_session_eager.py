@@ -88,7 +88,7 @@ class Tools:
         return n * n
 
     def has_begun(self) -> None:
-        assert self.begun.wait(5)
+        assert self.begun.wait(20)
         self.leave.set()
 
     def has_not_begun(self) -> None:
