@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 EMPTY = "Your last reply was empty. Answer the question, or call a tool in the form described."
-EMPTY_BEHIND_RESULTS = "Your last reply was empty. Answer the question in plain words, with what the results above say."
+EMPTY_BEHIND_RESULTS = "Your last reply was empty. Answer now, with what the results say."
 ANSWER_NOW = (
     "No tool can be called any more. Answer the question now, in plain words, with what the results"
     " above say. If they are not enough, say what is missing."
