@@ -14,16 +14,18 @@ form common.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING
 
 from fallback.dialects.markers import Marker
 from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.frames import CANDIDATE
+from fallback.parsing.live.opening import plain_line
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import AnyOf, Waiter
 
 if TYPE_CHECKING:
+    from fallback.parsing.live.line import PlainLine
     from fallback.parsing.scanner import Scanner, Steps
 
 _LABEL = re.compile(r"Action(?:[ \t]*\d+)?[ \t]*\**[ \t]*:[ \t]*\**[ \t]*")
@@ -101,13 +103,17 @@ class Labels:
             hit - len(before) if hit - len(before) >= self.scanner.cursor.pos else hit
         )
 
-    def _line_end(self, at: int) -> Generator[Waiter | None, None, int]:
+    def _line_end(
+        self, at: int, told: PlainLine | None = None
+    ) -> Generator[Waiter | None, None, int]:
         search = at
         while (line := self.source.buf.find("\n", search)) < 0:
             if self.source.final:
                 return len(self.source.buf)
+            if told is not None:
+                told.feed(self.source.buf[search:])
             search = len(self.source.buf)
-            yield AnyOf("\n")
+            yield told or AnyOf("\n")
         return line
 
     def _blob(self, start: int, at: int) -> Steps:
@@ -162,15 +168,25 @@ class Labels:
             self.scanner.live.permit(start)
             item = yield from names.name_then_object(start, name, opener)
             return (yield from names.behind_fence(item)) if "`" in passed else item
-        line = yield from self._line_end(at)
-        text = self.source.buf[at:line].strip()
         tool = self.scanner.catalogue.resolve(name)
         properties = (tool.parameters.get("properties") or {}) if tool else {}
+        only = next(iter(properties), None) if len(properties) == 1 else None
+        schema = properties.get(only)
+        if not isinstance(schema, Mapping) or schema.get("type") != "string":
+            only = None
+        told = None
+        if only is not None:
+            self.scanner.live.permit(start)
+            told = plain_line(self.scanner.live, name, only, at)
+        line = yield from self._line_end(at, told)
+        text = self.source.buf[at:line].strip()
         span = self.scanner.reader.frames.span(start, line)
         if tool is None or not text:
             return Item(start, line, [RawCall(name, None, span=span)])
-        if len(properties) == 1 and next(iter(properties.values())).get("type") == "string":
-            (only,) = properties
-            return Item(start, line, [RawCall(name, {only: text.strip("\"'")}, span=span)])
+        if only is not None:
+            value = text.strip("\"'")
+            if told is not None:
+                told.end(value)
+            return Item(start, line, [RawCall(name, {only: value}, span=span)])
         message = f"its input {text[:80]!r} is no JSON object"
         return Item(start, line, fault=Fault("invalid_json", message, name))

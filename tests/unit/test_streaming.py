@@ -39,6 +39,7 @@ CATALOGUE = Catalogue(
         ),
         tool("remember", {"text": {"anyOf": [TEXT, {"type": "null"}]}, "tags": {"type": "array"}}),
         tool("send", {"body": {"anyOf": [TEXT, {"type": "object"}]}, "to": {"items": TEXT}}),
+        tool("look", {"query": TEXT}),
         tool("now", {}),
     ]
 )
@@ -166,6 +167,8 @@ def test_every_form_of_a_call_is_told_while_it_is_written(form: str) -> None:
         ("<function=remember><parameter=text>\nNone of them", '{"text": "None of them'),
         ("<function=write><parameter=path>\na.txt\n", '{"path": "a.txt'),
         ('<tool_call>{"name": "send", "arguments": {"body": "12', '{"body": "12'),
+        ("Action: look\nAction Input:  '\"Os", '{"query": "Os'),
+        ("Action: look\nAction Input: it's \" ", '{"query": "it\'s'),
         ('<tool_call>{"name": "send", "arguments": {"body": {"a": 1', "{"),
         ('<tool_call>{"name": "send", "arguments": {"to": ["x", "y"', '{"to": ["x", "y"'),
     ],
@@ -317,6 +320,10 @@ def test_a_call_that_arrives_in_one_piece_is_told_in_one_piece() -> None:
         "<write><path>\na.txt\n</path><content>\nx < y\n</content></write>",
         "<write>\npath: a.txt\ncontent: |\n  one\n  two\n</write>",
         'Action: write\nAction Input: {"path": "a"}\nObservation: done',
+        "Action: look\nAction Input:  \"it's so\" ' \nObservation: done",
+        "Action: look\nAction Input: ' \"' ",
+        "Action: look\nAction Input: \nObservation: done",
+        "Action: look\nAction Input: Oslo",
     ],
 )  # fmt: skip
 def test_pieces_are_the_final_arguments_in_every_way_of_writing_them(text: str) -> None:

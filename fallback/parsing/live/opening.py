@@ -12,6 +12,7 @@ from fallback.parsing.source import Waiter
 if TYPE_CHECKING:
     from fallback.parsing.live.arguments import Arguments
     from fallback.parsing.live.follow import Follower
+    from fallback.parsing.live.line import PlainLine
     from fallback.parsing.live.tagged import TaggedValue
 
 
@@ -44,6 +45,16 @@ def arguments_follower(
     if gemma:
         return GemmaFollower(Shape(arguments))
     return Follower(Shape(arguments), python=python)
+
+
+def plain_line(live: Live, name: str, key: str, at: int) -> PlainLine | None:
+    """Hears a line that is the one argument of a call."""
+    arguments = live.begin(name, at)
+    if arguments is None:
+        return None
+    from fallback.parsing.live.line import PlainLine
+
+    return PlainLine(arguments, key)
 
 
 def heard(waiter: Waiter, framer: Framer, follower: Follower, text: str) -> Waiter:
