@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fallback import Catalogue, parse
-from fallback.limits import Limits
+from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import SHOWN, Segment
 from fallback.parsing.evidence import Evidence
 
@@ -25,7 +25,7 @@ CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_
 BARE = 'get_weather(city="Oslo")'
 
 
-def parts(text: str, limits: Limits = Limits()) -> list[tuple[str, str, str]]:  # noqa: B008 -- frozen
+def parts(text: str, limits: Limits = DEFAULT_LIMITS) -> list[tuple[str, str, str]]:
     """Kind, note and text of every segment."""
     segments = parse(text, CATALOGUE, limits=limits).segments
     return [(part.kind, part.note, text[part.start : part.end]) for part in segments]
