@@ -102,7 +102,7 @@ def result_record(result: ToolResult) -> dict[str, Any]:
         "content": result.content,
         "retryable": result.retryable,
         "fields": list(result.fields),
-        "provenance": [source._asdict() for source in result.provenance],
+        "provenance": result.envelope["provenance"],
         "untrusted": result.untrusted,
         "warnings": list(result.warnings),
         "seconds": round(result.seconds, 3),

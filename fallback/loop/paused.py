@@ -43,6 +43,7 @@ class Paused:
         history: the conversation before the turn.
         messages: those of the turn; the last one proposes the open calls, and has no results yet.
         steps: those of the turn; the last one is open, and has the results of its other calls.
+        tainted: whether the question itself held untrusted text.
     """
 
     turn_id: str
@@ -51,6 +52,7 @@ class Paused:
     history: tuple[Message, ...]
     messages: tuple[Message, ...]
     steps: tuple[Step, ...]
+    tainted: bool = False
 
     @classmethod
     def of(
@@ -60,6 +62,8 @@ class Paused:
         model: str,
         history: tuple[Message, ...],
         proposed: tuple[Message, ...],
+        *,
+        tainted: bool = False,
     ) -> Paused | None:
         """What has to be kept of a turn that has ended; ``None`` if no call of it waits."""
         if not turn.waiting:
@@ -71,6 +75,7 @@ class Paused:
             history=history,
             messages=proposed,
             steps=turn.steps,
+            tainted=tainted,
         )
 
     @property
@@ -106,6 +111,7 @@ class Paused:
             "history": [_message(m) for m in self.history],
             "messages": [_message(m) for m in self.messages],
             "steps": [_step(step) for step in self.steps],
+            "tainted": self.tainted,
         }
 
     @classmethod
@@ -125,6 +131,7 @@ class Paused:
                 history=_each(_read_message, stored["history"]),
                 messages=_each(_read_message, stored["messages"]),
                 steps=_each(_read_step, stored["steps"]),
+                tainted=bool(stored.get("tainted", False)),
             )
             if not (read.messages and read.steps):
                 raise ValueError("nothing is in it")

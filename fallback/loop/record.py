@@ -34,6 +34,7 @@ class Record:
         record = cls(paused.history, paused.messages[0])
         record.messages = list(paused.messages)
         *record.steps, record._reopened = paused.steps
+        record.asked_with_untrusted = paused.tainted
         return record
 
     @property

@@ -81,7 +81,7 @@ class TurnFlow:
             self.record = Record(history, question)
         else:
             raise TypeError("a turn begins with a question, or goes on with a paused one")
-        self.record.asked_with_untrusted = plan.tainted
+        self.record.asked_with_untrusted |= plan.tainted
         self._asking = Asking(plan)
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
@@ -379,5 +379,12 @@ class TurnFlow:
             route=self._route,
             window=self._asking.window,
             error=ending.error,
-            paused=Paused.of(turn, self._mode, plan.model, record.history, record.proposed),
+            paused=Paused.of(
+                turn,
+                self._mode,
+                plan.model,
+                record.history,
+                record.proposed,
+                tainted=record.asked_with_untrusted,
+            ),
         )

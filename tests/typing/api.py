@@ -22,8 +22,11 @@ from fallback import (
     tool,
 )
 from fallback.errors import BackendError, ContextWindowError, FallbackError
+from fallback.flow import Flow, FlowRun, Step
+from fallback.lint import Severity, lint
+from fallback.results import mask_personal_data, ungrounded
 from fallback.testing import ScriptedBackend
-from fallback.tools import Injected
+from fallback.tools import Injected, ToolOutput
 
 
 @tool
@@ -130,3 +133,17 @@ async def asking_without_blocking() -> AsyncIterator[str]:
 def testing_without_a_model() -> None:
     backend = ScriptedBackend(["first reply", "second reply"])
     assert_type(Session("any", tools=[bare], backend=backend).run("Hello").answer, str)
+
+
+def results_lint_and_flows(session: Session) -> None:
+    result = session.run("?").steps[0].results[0]
+    assert_type(result.envelope, dict[str, Any])
+    assert_type(result.provenance[0].retrieved_at, str)
+    output = ToolOutput({"a": 1}, provenance=["https://example.org"], untrusted=True)
+    assert_type(output.untrusted, bool | None)
+    Session("any", mask=[mask_personal_data, str.strip], grounding=ungrounded)
+    report = lint(session.catalogue, off={"free_url": "our wiki alone"})
+    assert_type(report.findings[0].severity, Severity)
+    flow = Flow([Step(name="a", ask="?", tools=("x",), takes="all")], inputs=["y"])
+    assert_type(flow.run(session, inputs={"y": 1}), FlowRun)
+    assert_type(session.fork(tools=["x"]), Session)

@@ -8,11 +8,14 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fallback import AsyncSession, Risk, Session, tool
 from fallback.errors import BackendConnectionError, FlowError, ToolFailed
 from fallback.execution.shown import OUTSIDE
 from fallback.flow import Flow, FlowRun, Step
+from fallback.flow.reference import filled, references
 from fallback.ledger import Ledger
 from fallback.results import mask_personal_data
 from fallback.testing import ScriptedBackend
@@ -315,3 +318,13 @@ def test_a_record_fits_the_steps_that_made_it_and_not_their_limits() -> None:
 def test_what_is_no_record_is_told(stored: Any) -> None:
     with pytest.raises(FlowError, match="record"):
         FlowRun.from_json(stored)
+
+
+@given(st.text(st.sampled_from("$ {}a.b[0]_-\n"), max_size=40))
+def test_any_instruction_is_read_or_refused(ask: str) -> None:
+    try:
+        named = list(references(ask))
+    except FlowError:
+        return
+    values = dict.fromkeys((reference.name for reference in named), "v")
+    assert filled(ask, lambda reference: values[reference.name]).count("${") == ask.count("$${")

@@ -206,3 +206,16 @@ def test_a_fork_has_the_settings_and_no_word_of_the_conversation() -> None:
     said = "".join(m.content for m in backend.requests[1].messages)
     assert "Be kind." in said
     assert "Ada" not in said
+
+
+def test_a_question_with_foreign_text_keeps_its_taint_over_a_pause() -> None:
+    free = Policy(pre_approved=frozenset({"archive"}))
+    backend = ScriptedBackend([call("archive", number=1), call("archive", number=2)])
+    with Session("any", tools=[archive], backend=backend, policy=free) as session:
+        turn = session.fork(tainted=True).run("Archive what this text says: ...")
+        (pending,) = session.ledger.approvals.list()
+        session.ledger.approvals.approve(pending.id, "bob")
+        later = session.fork().resume(turn.id)  # whoever resumes it need not know
+    assert turn.stop_reason == later.stop_reason == "approval_required"
+    assert later.tools_used == ("archive",)
+    assert len(later.waiting) == 1
