@@ -232,3 +232,19 @@ def test_a_developer_s_mistake_in_a_wave_is_raised(run: Run) -> None:
     tool = reading(fetch, injected=["user"])
     with pytest.raises(Rude):
         run([tool], [asked(1, 2), "D."], on_event=watch, context={"user": "u"})
+
+
+@RUNNERS
+def test_the_end_of_the_turn_ends_every_call_of_a_wave(run: Run) -> None:
+    never = threading.Event()
+
+    def fetch(n: int) -> int:
+        """Never end."""
+        never.wait(20)
+        return n
+
+    limits = Limits(turn_seconds=0.2, tool_seconds=None)
+    turn = run([reading(fetch)], [asked(1, 2)], limits=limits)
+    never.set()
+    assert turn.stop_reason == "deadline"
+    assert [r.status for r in turn.steps[0].results] == ["timeout", "timeout"]
