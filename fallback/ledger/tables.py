@@ -135,7 +135,10 @@ def _version(tx: Transaction, database: Database) -> int:
 
 _FIND = {
     "sqlite": "SELECT name FROM sqlite_master WHERE name = 'fallback_schema'",
-    "postgresql": "SELECT 1 AS found WHERE to_regclass('fallback_schema') IS NOT NULL",
+    # Not ``to_regclass``: it may answer from before another process made the tables.
+    "postgresql": (
+        "SELECT oid FROM pg_class WHERE relname = 'fallback_schema' AND pg_table_is_visible(oid)"
+    ),
 }
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,8 @@ def test_a_server_that_is_not_there_is_one_line_without_the_password() -> None:
 def test_without_the_extra_the_user_is_told_what_to_install() -> None:
     code = f"""
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 sys.modules["sqlalchemy"] = None
 from fallback.ledger import Ledger
 try:
@@ -69,3 +73,18 @@ def test_a_server_that_comes_back_is_used_again(postgres_server: Server) -> None
         postgres_server.restart()
         assert ledger.record(Entry(event="proposed")).seq == 2
         assert ledger.verify() is None
+
+
+@pytest.mark.postgres
+def test_of_many_that_find_an_empty_database_one_makes_the_tables(postgres_server: Server) -> None:
+    ready = threading.Barrier(6)
+
+    def use(url: str) -> int:
+        ready.wait()
+        with Ledger.open(url) as ledger:
+            return ledger.record(Entry(event="proposed")).seq
+
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(2):
+            numbers = pool.map(use, [new_schema(postgres_server)] * 6)
+            assert sorted(numbers) == list(range(1, 7))
