@@ -64,26 +64,39 @@ class Answerer:
         Closing the iterator ends the generation. ``told`` is given the record of the answer while
         it is still being written; it is complete with the last event.
         """
-        settings = self.settings.for_model(ask.model)
         try:
             info = await self._models.describe(ask.model)
-            course = Course(
-                ask,
-                info,
-                choose(info, settings.mode),
-                settings,
-                limits=self._limits,
-                id_prefix=f"call_{secrets.token_hex(4)}_",
-                live=ask.stream and self.settings.stream_arguments,
-            )
+            course = self._course(ask, info)
             told(course.record)
-            backend = await self._models.backend(settings.endpoint)
+            backend = await self._models.backend(self.settings.for_model(ask.model).endpoint)
             while not course.done:
                 async with aclosing(self._round(ask, course, info, backend)) as events:
                     async for event in events:
                         yield event
         except FallbackError as error:
             yield Failed(failure_of(error))
+
+    async def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that would be sent, estimated; nothing is generated.
+
+        Raises:
+            FallbackError: the upstream does not answer, or has no such model.
+        """
+        info = await self._models.describe(ask.model)
+        told = self._course(ask, info).rendered()
+        return self._windows.guess(_key(info), told.request.messages, told.extra_chars)
+
+    def _course(self, ask: Ask, info: ModelInfo) -> Course:
+        settings = self.settings.for_model(ask.model)
+        return Course(
+            ask,
+            info,
+            choose(info, settings.mode),
+            settings,
+            limits=self._limits,
+            id_prefix=f"call_{secrets.token_hex(4)}_",
+            live=ask.stream and self.settings.stream_arguments,
+        )
 
     async def _round(
         self, ask: Ask, course: Course, info: ModelInfo, backend: AsyncBackend
@@ -112,7 +125,7 @@ class Answerer:
     def _action(
         self, ask: Ask, course: Course, info: ModelInfo, told: Rendered
     ) -> tuple[Generate, int]:
-        key = f"{info.name}@{info.digest}"
+        key = _key(info)
         messages = told.request.messages
         guessed = self._windows.guess(key, messages, told.extra_chars)
         asked = ask.options.get("num_predict")
@@ -134,9 +147,13 @@ class Answerer:
         """With the tokens of the prompt, guessed where the reply was ended before they came."""
         usage = generation.usage
         if usage.prompt_tokens:
-            self._windows.learn(f"{info.name}@{info.digest}", guessed, usage.prompt_tokens)
+            self._windows.learn(_key(info), guessed, usage.prompt_tokens)
             return generation
         return replace(generation, usage=replace(usage, prompt_tokens=guessed))
+
+
+def _key(info: ModelInfo) -> str:
+    return f"{info.name}@{info.digest}"
 
 
 def _generator(backend: AsyncBackend, action: Generate) -> Any:

@@ -32,6 +32,7 @@ from fallback.proxy.settings import Settings
 from fallback.proxy.toolset import Toolbox
 from fallback.proxy.upstream import Upstream
 from fallback.proxy.wires import Wire
+from fallback.proxy.wires.anthropic import AnthropicMessages
 from fallback.proxy.wires.ollama import OllamaChat, is_plain
 from fallback.proxy.wires.openai_chat import OpenAIChat, error_body
 
@@ -39,12 +40,16 @@ __all__ = ["WIRES", "Gateway"]
 
 _log = logging.getLogger("fallback.proxy")
 
-_NATIVE = OllamaChat()
 WIRES: dict[str, Wire] = {
-    "/api/chat": _NATIVE,
+    "/api/chat": OllamaChat(),
     "/v1/chat/completions": OpenAIChat(),
+    "/v1/messages": AnthropicMessages(),
 }
 """The paths that are answered by the core, each with its wire."""
+_COUNTS = {"/v1/messages/count_tokens": "/v1/messages"}
+"""The paths where a prompt is counted and nothing generated, and the wire they belong to."""
+_VOICES = {**_COUNTS, "/api/": "/api/chat"}
+"""How errors are told elsewhere, by the beginning of the path."""
 
 _PASSED_ON = ("/api/", "/v1/")
 _RUNNING = b"Ollama is running"
@@ -84,6 +89,8 @@ class Gateway:
         self._routes: dict[tuple[str, str], Handler] = {
             ("GET", "/"): self._root,
             ("HEAD", "/"): self._root,
+            ("GET", "/api/hello"): self._root,
+            ("HEAD", "/api/hello"): self._root,
             ("GET", "/healthz"): self._healthy,
             ("GET", "/health"): self._healthy,
             ("GET", "/readyz"): self._ready,
@@ -91,6 +98,7 @@ class Gateway:
             ("GET", "/api/tags"): self._tags,
             ("POST", "/api/show"): self._show,
             ("GET", "/v1/models"): self._models,
+            **{("POST", path): self._count for path in _COUNTS},
         }
 
     def reload(self, settings: Settings) -> None:
@@ -106,7 +114,7 @@ class Gateway:
     async def handle(self, incoming: Incoming) -> Outgoing:
         """The response to a request. Never raises for what a client sends."""
         wire = WIRES.get(incoming.path)
-        voice = _NATIVE if wire is None and incoming.path.startswith("/api/") else wire
+        voice = wire or _voice(incoming.path)
         identity = request_id(incoming)
         shared: list[tuple[str, str]] = []
         try:
@@ -146,14 +154,23 @@ class Gateway:
         body, raw = await self._body(incoming)
         if wire.name == "ollama" and is_plain(body) and await self.upstream.kind() == "ollama":
             return await self._relay(incoming, raw)
-        ask = wire.decode(body, self._toolbox)
-        if len(ask.messages) > self.settings.max_messages:
-            most = self.settings.max_messages
-            raise Refused(invalid(f"more than {most} messages: send fewer", param="messages"))
-        ask = self._recall.completed(ask, incoming.client)
+        ask = self._recall.completed(self._decoded(wire, body), incoming.client)
         seen = self.observer.begin(ask, identity, incoming.client)
         events = self._events(ask, seen, incoming.client)
         return await (self._streamed if ask.stream else self._whole)(wire, ask, events)
+
+    def _decoded(self, wire: Wire, body: dict[str, Any]) -> Ask:
+        ask = wire.decode(body, self._toolbox)
+        most = self.settings.max_messages
+        if len(ask.messages) > most:
+            raise Refused(invalid(f"more than {most} messages: send fewer", param="messages"))
+        return ask
+
+    async def _count(self, incoming: Incoming) -> Outgoing:
+        """Tokens of a prompt; clients size their conversations by it."""
+        body, _ = await self._body(incoming)
+        ask = self._decoded(WIRES[_COUNTS[incoming.path]], body)
+        return json_reply(200, {"input_tokens": await self._answerer.count(ask)})
 
     async def _body(self, incoming: Incoming) -> tuple[dict[str, Any], bytes]:
         try:
@@ -251,3 +268,8 @@ class Gateway:
         if failure.kind == "unauthorized":
             headers["www-authenticate"] = "Bearer"
         return json_reply(failure.status, body, headers)
+
+
+def _voice(path: str) -> Wire | None:
+    """The wire that a path belongs to although it is not answered by the core."""
+    return next((WIRES[wire] for head, wire in _VOICES.items() if path.startswith(head)), None)

@@ -17,7 +17,7 @@ from fallback.proxy.settings import Settings
 
 __all__ = ["OPEN_PATHS", "Guard", "shared_headers"]
 
-OPEN_PATHS = frozenset({"/", "/health", "/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/", "/api/hello", "/health", "/healthz", "/readyz"})
 """What may be asked without a key: whether the server is there, and nothing else."""
 
 _METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS"

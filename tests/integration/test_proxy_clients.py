@@ -10,14 +10,9 @@ import httpx
 import ollama
 import openai
 import pytest
+from proxy_models import scripted_models
 from proxy_servers import Pair, pair
 
-from fallback.testing.scripted_server import Model, Reply
-
-CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
-OTHER = '```tool_call\n{"name": "add", "arguments": {"a": 3, "b": 4}}\n```'
-WRONG = '```tool_call\n{"name": "add", "arguments": {"a": "one", "b": 2}}\n```'
-NATIVE = {"function": {"index": 0, "name": "add", "arguments": {"a": 1, "b": 2}}}
 ADD: Any = {
     "type": "function",
     "function": {
@@ -31,41 +26,11 @@ ADD: Any = {
     },
 }
 QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
-NO_TOOLS = ("completion",)
-NATIVELY = ("completion", "tools")
-
-MODELS = {
-    "text": [Reply(text="Paris is the capital.")],
-    "call": [Reply(text=CALL), Reply(text="The sum is 3.")],
-    "two": [Reply(text=f"{CALL}\n{OTHER}"), Reply(text="3 and 7.")],
-    "prose": [Reply(text=f"Let me add.\n\n{CALL}"), Reply(text="It is 3.")],
-    "thinks": [Reply(text=f"<think>sum</think>{CALL}"), Reply(text="It is 3.")],
-    "slips": [Reply(text=WRONG), Reply(text=CALL)],
-    "unknown": [Reply(text=CALL.replace("add", "subtract"))],
-    "dies": [Reply(text="Paris is the capital of", fault="cut_in_text")],
-    "errs": [Reply(text="Paris is the capital of", fault="error_in_text")],
-    "dead": [Reply(fault="cut_before")],
-    "broken": [Reply(text="Paris is the capital of", fault="malformed")],
-    "half": [Reply(text=CALL[:50], fault="unfinished")],
-    "busy": [Reply(fault="busy")],
-    "long": [Reply(fault="too_long")],
-    "empty": [Reply()],
-    "cut": [Reply(text="Paris is the", reason="length")],
-    "silent": [Reply(fault="silent")],
-}
-NATIVE_MODELS = {
-    "native": [Reply(tool_calls=(NATIVE,)), Reply(text="It is 3.")],
-    "claims": [Reply(text=CALL), Reply(text="It is 3.")],
-    "breaks": [Reply(fault="status_500"), Reply(text=CALL)],
-}
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Pair]:
-    models = {name: Model(replies=replies) for name, replies in MODELS.items()}
-    for name, replies in NATIVE_MODELS.items():
-        models[name] = Model(replies=replies, capabilities=NATIVELY)
-    with pair(models, silence_seconds=0.05, grace_seconds=0.3) as running:
+    with pair(scripted_models(), silence_seconds=0.05, grace_seconds=0.3) as running:
         yield running
 
 
@@ -112,8 +77,8 @@ def test_models_are_listed_with_tools_and_their_own_names(native: ollama.Client)
     assert native.show("text").capabilities == ["completion", "tools"]
 
 
-def test_openai_s_list_is_a_list_even_where_the_server_has_none(chat: openai.OpenAI) -> None:
-    assert "call:latest" in [model.id for model in chat.models.list()]
+def test_openai_s_list_is_the_one_of_the_server(chat: openai.OpenAI) -> None:
+    assert "call" in [model.id for model in chat.models.list()]
 
 
 # S2: text

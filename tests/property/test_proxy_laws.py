@@ -26,6 +26,7 @@ from fallback.proxy.noise import settled
 from fallback.proxy.stops import StopFilter
 from fallback.proxy.toolset import Toolbox
 from fallback.proxy.wires import Wire
+from fallback.proxy.wires.anthropic import AnthropicMessages
 from fallback.proxy.wires.ollama import OllamaChat
 from fallback.proxy.wires.openai_chat import OpenAIChat
 
@@ -36,6 +37,8 @@ WORDS = st.sampled_from(
         *("tools", "type", "function", "name", "arguments", "parameters", "tool_calls", "id"),
         *("tool_call_id", "tool_choice", "required", "stop", "format", "images", "input", "n"),
         *("max_tokens", "options", "json_schema", "schema", "response_format", "image_url", "url"),
+        *("tool_use", "tool_result", "tool_use_id", "is_error", "source", "data", "document"),
+        *("tool_reference", "tool_name", "input_schema", "custom", "defer_loading", "title"),
     ]
 )
 ANY = st.recursive(
@@ -65,6 +68,9 @@ MESSAGES = st.lists(
     ),
     max_size=4,
 )
+CHOICES = st.fixed_dictionaries(
+    {}, optional={"type": st.sampled_from(["auto", "any", "tool", "none", "function"]), "name": ANY}
+)
 BODIES = st.fixed_dictionaries(
     {"model": st.just("m") | ANY, "messages": MESSAGES | ANY},
     optional={
@@ -73,7 +79,7 @@ BODIES = st.fixed_dictionaries(
         "input": ANY,
         "system": ANY,
         "functions": ANY,
-        "tool_choice": ANY,
+        "tool_choice": CHOICES | ANY,
         "function_call": ANY,
         "parallel_tool_calls": ANY,
         "stream": ANY,
@@ -85,6 +91,8 @@ BODIES = st.fixed_dictionaries(
         "think": ANY,
         "reasoning": ANY,
         "max_tokens": ANY,
+        "thinking": ANY,
+        "output_config": ANY,
         "keep_alive": ANY,
         "n": ANY,
     },
@@ -220,6 +228,70 @@ def test_an_ollama_stream_adds_up_to_the_whole_answer(events: list[Any]) -> None
     calls = [call for line in lines for call in line["message"].get("tool_calls", ())]
     assert calls == message.get("tool_calls", [])
     assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+
+
+def named_events(data: bytes) -> list[dict[str, Any]]:
+    """Events whose name is the type that stands in their data."""
+    found = []
+    for block in data.decode().removesuffix("\n\n").split("\n\n"):
+        name, line = block.split("\n")
+        found.append(json.loads(line.removeprefix("data: ")))
+        assert name == f"event: {found[-1]['type']}"
+    return found
+
+
+@given(events=EVENTS)
+def test_anthropic_s_blocks_never_overlap_and_add_up_to_the_whole_answer(events: list[Any]) -> None:
+    wire = AnthropicMessages()
+    encoder = wire.stream(ASK)
+    data = encoder.open() + b"".join(encoder.encode(e) + encoder.keep_alive() for e in events)
+    told = [event for event in named_events(data) if event["type"] != "ping"]
+    blocks: list[dict[str, Any]] = []
+    for event in told[1:-2]:
+        assert event["index"] == len(blocks) - (event["type"] != "content_block_start")
+        if event["type"] == "content_block_start":
+            blocks.append({**event["content_block"], "written": "", "open": True})
+        elif event["type"] == "content_block_delta":
+            assert blocks[-1]["open"]
+            (written,) = (v for k, v in event["delta"].items() if k != "type")
+            blocks[-1]["written"] += written
+        else:
+            blocks[-1]["open"] = False
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    whole = wire.whole(ASK, answer)
+    by_kind = {kind: [b for b in blocks if b["type"] == kind] for kind in ("text", "thinking")}
+    assert "".join(b["written"] for b in by_kind["text"]) == answer.text
+    assert "".join(b["written"] for b in by_kind["thinking"]) == answer.reasoning
+    calls = [b for b in blocks if b["type"] == "tool_use"]
+    wholes = [b for b in whole["content"] if b["type"] == "tool_use"]
+    assert [(b["id"], b["name"]) for b in calls] == [(b["id"], b["name"]) for b in wholes]
+    assert [json.loads(b["written"]) for b in calls] == [b["input"] for b in wholes]
+    assert not any(b["open"] for b in blocks)
+    assert told[-2]["delta"]["stop_reason"] == whole["stop_reason"]
+    assert told[-2]["usage"] == whole["usage"]
+    assert told[-1] == {"type": "message_stop"}
+
+
+@given(events=EVENTS)
+def test_what_anthropic_s_wire_answered_is_read_again_as_what_it_was(events: list[Any]) -> None:
+    wire = AnthropicMessages()
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    content = wire.whole(ASK, answer)["content"]
+    results = [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": block["name"]}
+        for block in reversed(content)
+        if block["type"] == "tool_use"
+    ]
+    messages = [{"role": "assistant", "content": content}, {"role": "user", "content": results}]
+    said, *told = wire.decode({"model": "m", "messages": messages}, Toolbox()).messages
+    assert said.content == (answer.text if answer.text.strip() else "")
+    assert [(c.name, c.arguments) for c in said.tool_calls] == [
+        (c.name, c.arguments) for c in answer.calls
+    ]
+    assert [m.result.name for m in told if m.result] == [m.content for m in told]
+    assert len(told) == len(answer.calls)
 
 
 @given(
