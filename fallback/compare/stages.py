@@ -56,6 +56,7 @@ class Measure:
 
 MEASURES: tuple[Measure, ...] = (
     Measure("prompt_tokens", "prompt tokens", "prompt_tokens", digits=0),
+    Measure("cached_tokens", "of them cached", "cached_tokens", digits=0),
     Measure("completion_tokens", "completion tokens", "completion_tokens", digits=0),
     Measure("first_token_p50", "first token, p50 (s)", "first_token_seconds", 0.5, 2),
     Measure("first_token_p95", "first token, p95 (s)", "first_token_seconds", 0.95, 2),
@@ -162,8 +163,10 @@ def _trouble(record: Mapping[str, Any]) -> tuple[str, ...]:
 def _numbers(steps: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     usages = [step["usage"] for step in steps]
     first = usages[0]["first_token_seconds"] if usages else None
+    cached = [u["cached_tokens"] for u in usages if u["cached_tokens"] is not None]
     return {
         "prompt_tokens": sum(u["prompt_tokens"] for u in usages) if usages else None,
+        "cached_tokens": sum(cached) if cached else None,
         "completion_tokens": sum(u["completion_tokens"] for u in usages) if usages else None,
         "first_token_seconds": first,
         "seconds": sum(u["seconds"] - u["load_seconds"] for u in usages) if usages else None,

@@ -279,6 +279,7 @@ def _step(step: Step) -> Record:
 def _usage(usage: Usage) -> Mapping[str, Any]:
     return {
         "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
         "completion_tokens": usage.completion_tokens,
         "seconds": round(usage.seconds, 4),
         "load_seconds": round(usage.load_seconds, 4),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,12 @@ class After:
         return "Hello." if self.times >= 0 else self.then
 
 
-def test_the_ways_of_a_case_stand_together_and_each_is_kept(store: Store) -> None:
+def test_a_block_of_cases_is_asked_one_way_and_then_the_next_and_each_is_kept(store: Store) -> None:
     watch = Watch()
     summary = run(store, CASES, [host_of(hello)], watch=watch)
     assert (summary.done, summary.failed, summary.skipped, summary.error) == (8, 0, 0, None)
-    assert watch.finished[:4] == [
-        "c0 native+read",
-        "c0 prompt:fenced",
-        "c1 native+read",
-        "c1 prompt:fenced",
-    ]
+    ways = ("native+read", "prompt:fenced")
+    assert watch.finished == [f"c{number} {way}" for way in ways for number in range(4)]
     assert len(list(read_records(store.folder))) == 8
 
 
@@ -127,16 +124,31 @@ def test_trouble_puts_a_unit_off_and_three_in_a_row_end_the_run(
     store: Store, error: Exception
 ) -> None:
     def rule(request: GenerationRequest) -> Any:
-        good = ("Question 0", "Question 2") if request.mode == "native" else ("Question 0",)
+        good = ("Question 0", "Question 3") if request.mode == "native" else ("Question 0",)
         return "Hello." if request.messages[-1].content.startswith(good) else error
 
-    # Right, right, wrong, wrong, right, wrong, wrong, wrong: only the last three are in a row.
+    # Right, wrong, wrong, right; right, wrong, wrong, wrong: only the last three are in a row.
     watch = Watch()
     summary = run(store, CASES, [host_of(rule)], watch=watch)
     assert (summary.done, summary.failed) == (3, 5)
     assert len(watch.lines) == 5
     assert run(store, CASES, [host_of(hello)]).done == 5
     assert summary.error is error
+
+
+def test_no_way_finds_the_prompt_of_the_one_before_in_the_cache() -> None:
+    from fallback.compare.running import BLOCK, units_of
+    from fallback.compare.units import Sampling
+    from fallback.compare.ways import USUAL_WAYS
+
+    cases = [case_of(id=str(number)) for number in range(3 * BLOCK + 1)]
+    units = list(units_of(["m"], USUAL_WAYS, cases, sampling=Sampling()))
+    assert len(set(units)) == len(units) == 4 * len(cases)
+    places: dict[str, list[int]] = {}
+    for place, unit in enumerate(units):
+        places.setdefault(unit.case.id, []).append(place)
+    for found in places.values():
+        assert min(b - a for a, b in itertools.pairwise(found)) >= BLOCK
 
 
 def test_cases_with_another_window_stand_together() -> None:

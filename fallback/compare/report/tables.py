@@ -13,6 +13,7 @@ __all__ = ["COLUMNS", "csv_table", "parquet_table", "rows_of"]
 
 _NUMBERS = (
     "prompt_tokens",
+    "cached_tokens",
     "completion_tokens",
     "first_token_seconds",
     "seconds",
