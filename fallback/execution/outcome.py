@@ -7,7 +7,7 @@ from it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -157,7 +157,7 @@ def conclude(
     said = _described(prepared, ending)
     untrusted = job.tool.untrusted if output.untrusted is None else output.untrusted
     untrusted = untrusted and said.status != "paused"
-    provenance, warnings = _sources(output.provenance), _texts(output.warnings)
+    provenance, warnings = output.sources, tuple(output.warnings)
     try:
         view = shown(
             said.content,
@@ -170,7 +170,8 @@ def conclude(
         )
     except MaskError as error:
         view = shown(f"Error: the result cannot be shown, {error}.", limit=limits.result_chars)
-        said = replace(said, status="error", kind="internal", retryable=False)
+        # The tool has done its work: nothing about that is unknown.
+        said = replace(said, status="error", kind="failed", retryable=False)
     return ToolResult(
         call_id=job.call.id,
         name=job.call.name,
@@ -193,15 +194,6 @@ def _unwrapped(ending: Ending) -> tuple[ToolOutput, Ending]:
     if isinstance(ending, Returned) and isinstance(ending.value, ToolOutput):
         return ending.value, Returned(ending.value.value)
     return ToolOutput(None), ending
-
-
-def _texts(given: Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(map(str, given))
-
-
-def _sources(given: Iterable[str | Source]) -> tuple[Source, ...]:
-    listed = (given,) if isinstance(given, str | Source) else given
-    return tuple(entry if isinstance(entry, Source) else Source(str(entry)) for entry in listed)
 
 
 def _dated(sources: tuple[Source, ...]) -> tuple[Source, ...]:

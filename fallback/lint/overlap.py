@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fallback.catalogue import fold
 from fallback.lint.places import DESCRIPTION, NAME
-from fallback.lint.record import Found, Rule, Subject
+from fallback.lint.record import Found, Rule, Severity, Subject
 from fallback.lint.words import phrase, sentence, split_name, words_of
 
 __all__ = ["RULES"]
@@ -24,20 +24,22 @@ _TELL_APART = 3
 
 def _names(subject: Subject) -> Iterator[Found]:
     names = list(subject.catalogue.names)
-    for one, other in _pairs([phrase(split_name(name)) for name in names], _NAMES_ALIKE):
-        if fold(names[one]) == fold(names[other]):
+    folded: dict[str, int] = {}
+    same = {}
+    for position, name in enumerate(names):
+        first = folded.setdefault(fold(name), position)
+        if first != position:
+            same[position] = first
             why = "are the same name but for case and separators, so neither can be meant"
-        elif _set_apart(names[one], names[other]):
-            continue
-        else:
-            why = "are names that a model mixes up"
-        yield Found(
-            names[other],
-            NAME,
-            f"`{names[one]}` and `{names[other]}` {why}",
-            "rename one after what sets it apart, or make one tool of both",
-            "error" if fold(names[one]) == fold(names[other]) else None,
-        )
+            yield _alike(names[first], name, why, "error")
+    for one, other in _pairs([phrase(split_name(name)) for name in names], _NAMES_ALIKE):
+        if other not in same and not _set_apart(names[one], names[other]):
+            yield _alike(names[one], names[other], "are names that a model mixes up", None)
+
+
+def _alike(one: str, other: str, why: str, severity: Severity | None) -> Found:
+    fix = "rename one after what sets it apart, or make one tool of both"
+    return Found(other, NAME, f"`{one}` and `{other}` {why}", fix, severity)
 
 
 def _set_apart(one: str, other: str) -> bool:

@@ -21,14 +21,12 @@ _DOCUMENT = re.compile(
 )
 _ATTRIBUTE = r"""\s*+/?+(?:[^\s"'>/=][^\s>/=]*+|=)(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'>]++))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)\s*+/?+\s*+>")
-_HIDDEN = re.compile(
-    r"""(?ix) \s(?:hidden(?=[\s=/>]|$)
-        | aria-hidden\s*=\s*["']?true
-        | style\s*=\s*(?:"[^"]*?|'[^']*?|[^\s"'>]*?)
-          (?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])))
-    """
+_NAMED = re.compile(
+    r"""([^\s"'>/=][^\s>/=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+"""
 )
-_ALT = re.compile(r"""(?i)\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_HIDING_STYLE = re.compile(
+    r"(?i)display\s*:\s*none|visibility\s*:\s*hidden|(?:opacity|font-size)\s*:\s*0(?![.\d])"
+)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -122,7 +120,20 @@ def _ends(skipping: str, tag: _Tag) -> bool:
 
 
 def _is_hidden(tag: _Tag) -> bool:
-    return tag.name in _DROPPED or _HIDDEN.search(tag.attributes) is not None
+    if tag.name in _DROPPED:
+        return True
+    for name, value in _attributes(tag):
+        if name == "hidden" or (name == "aria-hidden" and value.lower() == "true"):
+            return True
+        if name == "style" and _HIDING_STYLE.search(value):
+            return True
+    return False
+
+
+def _attributes(tag: _Tag) -> Iterator[tuple[str, str]]:
+    """Names in small letters, and values; empty where there is none."""
+    for match in _NAMED.finditer(tag.attributes):
+        yield match[1].lower(), match[2] or match[3] or match[4] or ""
 
 
 def _parts(markup: str) -> Iterator[str | _Tag]:
@@ -191,8 +202,8 @@ class _Writer:
             self._line.append("- ")
         elif tag.name in _CELLS and not tag.closes:
             self._line.append(" | ")
-        elif tag.name == "img" and (alt := _ALT.search(tag.attributes)):
-            self.text(alt[1] or alt[2] or "")
+        elif tag.name == "img":
+            self.text(dict(_attributes(tag)).get("alt", ""))
 
     def finished(self) -> str:
         self._end_line()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from fallback.messages import Source
 
@@ -33,3 +33,17 @@ class ToolOutput:
     provenance: Iterable[str | Source] = ()
     warnings: Iterable[str] = ()
     untrusted: bool | None = None
+
+    def __post_init__(self) -> None:
+        # Here, inside the tool, a mistake is an error of the tool.
+        put = object.__setattr__
+        given = self.provenance
+        listed = (given,) if isinstance(given, str | Source) else given
+        put(self, "provenance", tuple(s if isinstance(s, Source) else Source(s) for s in listed))
+        told = self.warnings
+        put(self, "warnings", (told,) if isinstance(told, str) else tuple(map(str, told)))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The provenance, each entry as a :class:`Source`."""
+        return cast("tuple[Source, ...]", self.provenance)

@@ -192,8 +192,12 @@ def test_the_pair_that_overlaps_is_named() -> None:
 
 
 def test_names_that_resolve_to_the_same_are_an_error() -> None:
-    (finding,) = found("names_overlap", [declared("get-user"), declared("Get.User", "Other.")])
-    assert finding.severity == "error"
+    names = ("fetch_user", "get-user", "Get.User")
+    tools = [declared(name, f"About {name}.") for name in names]
+    error, warning = found("names_overlap", tools)
+    assert (error.severity, error.tool) == ("error", "Get.User")
+    assert "`get-user` and `Get.User`" in error.message
+    assert (warning.severity, warning.tool) == ("warning", "get-user")
 
 
 def test_an_injected_parameter_is_nobodys_finding() -> None:
