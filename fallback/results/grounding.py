@@ -27,6 +27,9 @@ GroundingCheck = Callable[[str, Sequence[str]], Iterable[str]]
 """Takes the answer, and the texts that it may rest on; gives what stands in none of them."""
 
 _MOST_FOUND = 20
+_MOST_SEARCHES = 500
+"""Passages that are looked for in the whole of the sources, which takes a while each."""
+
 _READ_CHARS = 2_000_000
 _ID = re.compile(r"(?<![\w-])(?=[\w-]{0,64}\d)(?=[\w-]{0,64}[^\W\d_])\w+(?:-\w+)*")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -72,6 +75,13 @@ class _Known:
         # Parts of dates and ids, too: a year alone, the digits of an order.
         found |= {Decimal(match[0]) for match in _DIGITS.finditer(self.text)}
         self.numbers = sorted(found)
+        self.ids = {match[0] for match in _ID.finditer(self.text)}
+        self._searches = _MOST_SEARCHES
+
+    def holds(self, passage: str) -> bool:
+        """Whether a passage stands anywhere; yes, too, once too many have been looked for."""
+        self._searches -= 1
+        return self._searches < 0 or passage in self.text
 
 
 def _missing(answer: str, known: _Known) -> Iterator[tuple[int, str]]:
@@ -96,7 +106,7 @@ _Judge = Callable[[re.Match[str], _Known], bool | None]
 
 
 def _address_known(match: re.Match[str], known: _Known) -> bool:
-    return match[0].rstrip(".,;:!?").casefold() in known.text
+    return known.holds(match[0].rstrip(".,;:!?").casefold())
 
 
 def _date_known(match: re.Match[str], known: _Known) -> bool | None:
@@ -117,7 +127,8 @@ def _time_known(match: re.Match[str], known: _Known) -> bool:
 def _id_known(match: re.Match[str], known: _Known) -> bool | None:
     if _NUMBER_WITH_UNIT.fullmatch(match[0]):
         return None
-    return match[0].casefold() in known.text
+    wanted = match[0].casefold()
+    return wanted in known.ids or known.holds(wanted)
 
 
 def _number_known(match: re.Match[str], known: _Known) -> bool | None:
