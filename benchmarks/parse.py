@@ -21,6 +21,7 @@ from pathlib import Path
 from time import process_time_ns
 from typing import Any
 
+from benchmarks import lalr
 from benchmarks.parse_inputs import (
     CALL,
     CLEAN,
@@ -35,6 +36,7 @@ from benchmarks.parse_inputs import (
 from benchmarks.peers.environments import Unavailable, default_cache, prepared
 from benchmarks.peers.roster import PEERS
 from fallback import Catalogue, Parser, parse
+from fallback.parsing.mend import mend
 
 RESULT = Path(__file__).with_name("results") / "parse.md"
 CATALOGUE = Catalogue(TOOLS)
@@ -87,6 +89,7 @@ def measured(*, quick: bool, repair: Callable[[str], Any] | None) -> Iterator[Li
     yield from _streamed(4096 if quick else 16384, rounds=3 if quick else 7)
     if repair is not None:
         yield from _malformed(repair, rounds)
+    yield _as_lalr(rounds)
     yield from _flooded(rounds=1 if quick else 3, every=29 if quick else 1)
 
 
@@ -159,6 +162,23 @@ def _malformed(repair: Callable[[str], Any], rounds: int) -> Iterator[Line]:
         value=statistics.geometric_mean(values),
         bar=0.5,
         note=f"worst: {worst[1]}, {worst[0]:.2f}",
+    )
+
+
+def _as_lalr(rounds: int) -> Line:
+    """What the tolerant path would cost as an LALR parser over the same coarse tokens."""
+    other = lalr.reader()
+    values = []
+    for name, payload in MALFORMED.items():
+        if name not in lalr.BEYOND_LALR:
+            ours = partial(mend, payload, 0, len(payload))
+            found = ours()
+            assert found is not None
+            assert found[0] == other(payload)
+            values.append(ratio(ours, partial(other, payload), rounds=rounds, inner=20))
+    return Line(
+        name=f"{len(values)} malformed payloads decoded, by an LALR parser over coarse tokens",
+        value=statistics.geometric_mean(values),
     )
 
 

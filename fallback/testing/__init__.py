@@ -5,6 +5,7 @@
 * :mod:`fallback.testing.strategies`: Hypothesis strategies for tools, calls, replies and chunks.
 * :mod:`fallback.testing.laws`: what must hold for any reply, to be checked on any parser.
 * :mod:`fallback.testing.writers`: calls as each dialect writes them.
+* :mod:`fallback.testing.grammars`: the payloads of calls as grammars, and what their texts mean.
 
 Only the strategies, and the fuzzer made from them, need Hypothesis
 (``pip install 'toolcall-fallback[testing]'``).

@@ -20,6 +20,7 @@ from fallback.messages import FinishReason, ToolResult
 from fallback.rendering import result_text
 from fallback.rendering.fences import fence_for
 from fallback.testing.accidents import ACCIDENTS
+from fallback.testing.grammars import ENVELOPES, texts_of
 from fallback.testing.pieces import KEYS, OPENERS, SPOILERS, TRICKY, WORDS
 from fallback.testing.samples import Sample
 from fallback.testing.writers import WRITERS, Writer, Written
@@ -294,9 +295,30 @@ def garbage(dialects: Sequence[str] = tuple(WRITERS)) -> st.SearchStrategy[Sampl
     )
 
 
+@st.composite
+def described(draw: st.DrawFn, dialects: Sequence[str] = tuple(WRITERS)) -> Sample:
+    """What a grammar of a payload generates, in an envelope of that payload."""
+    name = draw(st.sampled_from(tuple(ENVELOPES)))
+    text = draw(_described(name))
+    tools = (declared("now", {}), declared("a", {"a": {"type": "string"}, "b": {}}))
+    return Sample(
+        text=ENVELOPES[name].replace("{}", text),
+        tools=tools,
+        finish_reason=draw(FINISH),
+        places=draw(CHUNKINGS),
+    )
+
+
+@cache
+def _described(name: str) -> st.SearchStrategy[str]:
+    return texts_of(name)
+
+
 def replies(dialects: Sequence[str] = tuple(WRITERS)) -> st.SearchStrategy[Sample]:
     """Replies of every kind but the endless: good, quoted, cut, mutated and senseless."""
-    kinds = (rendered, quoted, truncated, undeclared, results, mutated, mutated, garbage)
+    kinds = (
+        rendered, quoted, truncated, undeclared, results, mutated, mutated, garbage, described,
+    )  # fmt: skip
     return st.one_of([kind(dialects) for kind in kinds])
 
 
