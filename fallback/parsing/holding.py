@@ -20,7 +20,7 @@ _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NUMBER_BEHIND = re.compile(r":\d*$")
 _HELD_WORD = re.compile(
     r"[ \t>]*\**(?:Action(?:[ \t]*\d{0,3})?|Observation)[ \t]*\**[ \t]*"
-    r"|[ \t>]*\**[\"'`]?(?:[Cc]all\s*:\s*)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
+    r"|[ \t>]*\**[\"'`]?(?:[Cc]all\s*:\s*[\"'`]?)?([^\W\d][\w.\-/\\:]*)?[\"'`]?[ \t]*"
     r"(?:[<\[][^<>\[\]\n]{0,40}[>\]]?)?[ \t]*"
     r"|(?:assistant)?(?:commentary|analysis)?\s*(?:t(?:o(?:=[\w.\-]*\s*\w*\s*)?)?)?"
 )

@@ -61,6 +61,9 @@ def read(*chunks: str) -> Reading:
         "[`now(",
         # A parenthesis in front of a name was judged before the name's own had come.
         '[now(),(get_weather(city="d")]',
+        # A quote between the label and the name let the label go.
+        'Call:"now();',
+        "Call: `now`()",
         # A marker that reaches beyond a piece was passed over with what came before it.
         "x [a </think>y",
         "x <a </think>",
