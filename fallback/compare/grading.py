@@ -129,7 +129,8 @@ def _fields(wanted: ExpectedCall, given: Mapping[str, Any] | None) -> tuple[int,
     pattern = wanted.arguments
     if given is None:
         needed = len(pattern.fields.keys() - pattern.optional)
-        return 0, needed, [f"`{wanted.name}` was not called"]
+        right = _brief(patterns.shown(pattern))
+        return 0, needed, [f"`{wanted.name}` was not called with {right}"]
     wrong = wrong_fields(pattern, given)
     counted = {name for name in pattern.fields if name in given or name not in pattern.optional}
     counted |= given.keys()

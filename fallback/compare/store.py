@@ -18,7 +18,10 @@ from fallback.compare.cases import Case
 from fallback.compare.faults import StoreError
 from fallback.engine.lock import file_lock
 
-__all__ = ["Store", "open_store", "read_cases", "read_records", "read_runs"]
+__all__ = ["RECORD_VERSION", "Store", "open_store", "read_cases", "read_records", "read_runs"]
+
+RECORD_VERSION = 2
+"""Changes when a record means something else than before; older ones are passed over."""
 
 RESULTS, CASES, RUNS, LOCK = "results.jsonl", "cases.jsonl", "runs.jsonl", ".lock"
 
@@ -140,12 +143,14 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
 def read_records(folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a folder, the first of each key; nothing is locked.
 
+    Records of another version are passed over: whoever wants them runs them again.
+
     Raises:
         StoreError: a line is no record.
     """
     seen: set[str] = set()
     for record in _read(folder / RESULTS, "key"):
-        if record["key"] not in seen:
+        if record.get("v") == RECORD_VERSION and record["key"] not in seen:
             seen.add(record["key"])
             yield record
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo
 from fallback.compare.cases import Case
+from fallback.compare.store import RECORD_VERSION
 from fallback.compare.ways import Way
 from fallback.errors import (
     BackendConnectionError,
@@ -38,9 +39,6 @@ from fallback.messages import Message, Step, Turn, Usage
 from fallback.resources import data_dir
 
 __all__ = ["Sampling", "Unit", "key_of", "run_unit"]
-
-RECORD_VERSION = 1
-"""Changes when a record means something else than before; older ones are then made again."""
 
 Record = dict[str, Any]
 

@@ -15,7 +15,7 @@ from fallback.compare import patterns
 from fallback.compare.cases import read_case
 from fallback.compare.grading import Call, grade_calls
 from fallback.compare.report.content import pieces
-from fallback.compare.store import open_store, read_records
+from fallback.compare.store import RECORD_VERSION, open_store, read_records
 
 TEXT = st.text(max_size=20)
 JSON = st.recursive(
@@ -84,14 +84,14 @@ def test_a_file_cut_anywhere_holds_what_was_whole(keys: list[str], place: int) -
         folder = Path(name)
         with open_store(folder) as store:
             for key in keys:
-                store.add({"key": key, "raw": "\ud800 ünï"})
+                store.add({"v": RECORD_VERSION, "key": key, "raw": "\ud800 ünï"})
         file = folder / "results.jsonl"
         data = file.read_bytes()[:place]
         file.write_bytes(data)
         whole = data.count(b"\n")
         with open_store(folder) as store:
             assert store.keys == set(keys[:whole])
-            store.add({"key": "one more \x00"})
+            store.add({"v": RECORD_VERSION, "key": "one more \x00"})
         assert [r["key"] for r in read_records(folder)] == [*keys[:whole], "one more \x00"]
 
 

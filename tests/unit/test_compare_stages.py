@@ -65,7 +65,7 @@ def test_a_call_that_was_needed_and_not_made() -> None:
         "unauthorised": False,
         "grounded": False,
     }
-    assert "`get_weather` was not called" in judgement.faults
+    assert '`get_weather` was not called with {"city": "Oslo"}' in judgement.faults
 
 
 def test_a_plain_answer_where_no_tool_fits() -> None:

@@ -10,11 +10,11 @@ import pytest
 from compare_kit import case_of
 
 from fallback.compare.faults import StoreError
-from fallback.compare.store import open_store, read_cases, read_records, read_runs
+from fallback.compare.store import RECORD_VERSION, open_store, read_cases, read_records, read_runs
 
 
 def record(key: str, **more: Any) -> dict[str, Any]:
-    return {"key": key, **more}
+    return {"v": RECORD_VERSION, "key": key, **more}
 
 
 def test_what_is_added_is_there_the_next_time(tmp_path: Path) -> None:
@@ -37,12 +37,12 @@ def test_what_is_added_is_there_the_next_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("torn", [b'{"key": "b", "ra', b'{"key": "b"}', b"\xff"])
 def test_a_torn_line_is_no_result_and_is_removed(tmp_path: Path, torn: bytes) -> None:
     file = tmp_path / "results.jsonl"
-    file.write_bytes(b'{"key": "a"}\n' + torn)
+    file.write_bytes(json.dumps(record("a")).encode() + b"\n" + torn)
     assert [r["key"] for r in read_records(tmp_path)] == ["a"]
     with open_store(tmp_path) as store:
         assert store.keys == {"a"}
         store.add(record("c"))
-    assert file.read_bytes() == b'{"key": "a"}\n{"key": "c"}\n'
+    assert [json.loads(line)["key"] for line in file.read_bytes().splitlines()] == ["a", "c"]
 
 
 def test_a_file_that_is_one_torn_line_begins_anew(tmp_path: Path) -> None:
@@ -50,6 +50,14 @@ def test_a_file_that_is_one_torn_line_begins_anew(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.add(record("c"))
     assert [r["key"] for r in read_records(tmp_path)] == ["c"]
+
+
+def test_a_record_of_another_version_is_passed_over(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.add(record("a") | {"v": RECORD_VERSION - 1})
+        store.add(record("b"))
+    with open_store(tmp_path) as store:
+        assert store.keys == {"b"}
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b'{"a": 1}\n'])
@@ -84,13 +92,13 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from fallback.compare.faults import StoreError
-from fallback.compare.store import open_store
+from fallback.compare.store import RECORD_VERSION, open_store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 with open_store(Path(sys.argv[1])) as store:
     try:
         for number in range(100):
-            store.add({"key": str(number), "raw": "x" * 300})
+            store.add({"v": 2, "key": str(number), "raw": "x" * 300})
     except StoreError as error:
         print(error)
 """
