@@ -141,6 +141,6 @@ def _explained(error: Exception) -> str:
     """The server's own words, in one line; the statement and its values stay out of it."""
     own = getattr(error, "orig", None) or error
     if getattr(own, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
-        return f"another process has kept the ledger locked for {BUSY_SECONDS:g} seconds; try again"
+        return f"somebody else has kept the ledger locked for {BUSY_SECONDS:g} seconds; try again"
     line = " ".join(str(own).split())
     return f"the ledger cannot be used: {line[:400]}"

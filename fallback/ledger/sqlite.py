@@ -85,7 +85,8 @@ class SqliteDatabase(Database):
     def _connect(self) -> sqlite3.Connection:
         with self._errors():
             connection = sqlite3.connect(
-                self.path,
+                f"{self.path.as_uri()}?mode=rw",  # a file that has gone is not made anew
+                uri=True,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,  # transactions are begun by hand
                 check_same_thread=False,  # the lock sees to that
@@ -180,7 +181,7 @@ def _explained(error: sqlite3.Error | OSError) -> str:
         return f"the ledger cannot be opened: {error.strerror or error}"
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without the extended part
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"another process has kept the ledger locked for {BUSY_SECONDS:g} seconds; try again"
+        return f"somebody else has kept the ledger locked for {BUSY_SECONDS:g} seconds; try again"
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return "this is not a ledger, or it is damaged; restore a copy, or move it away"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):

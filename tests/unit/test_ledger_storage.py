@@ -167,6 +167,24 @@ def test_a_full_disk_is_one_line(path: Path) -> None:
         assert ledger.head().seq == 0
 
 
+def test_a_ledger_whose_file_has_gone_is_not_made_anew(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        ledger.close()
+        path.unlink()
+        with pytest.raises(LedgerError, match="check that it is a file"):
+            ledger.begin("k", PAY)
+        with pytest.raises(LedgerError, match="check that it is a file"):
+            ledger.head()
+        assert not path.exists()
+
+
+def test_odd_characters_in_a_path_are_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a b#c?d%20é.sqlite"
+    with Ledger.open(path) as ledger:
+        ledger.record(Entry(event="proposed"))
+    assert path.is_file()
+
+
 def test_a_ledger_that_has_to_be_there_is_not_made(path: Path) -> None:
     with pytest.raises(LedgerError, match="there is no ledger here"):
         Ledger.open(path, create=False)
