@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fallback.compare.cases import read_case
+from fallback.compare.faults import StoreError
 from fallback.compare.intervals import (
     Interval,
     bootstrap,
@@ -42,15 +43,22 @@ class Judged:
 def judged(
     records: Iterable[Mapping[str, Any]], cases: Mapping[str, Mapping[str, Any]]
 ) -> list[Judged]:
-    """Judge records; one whose case is not known is left out."""
-    made = {}
-    for digest, line in cases.items():
-        made[digest] = read_case(line["suite"], line["case"])
-    return [
-        Judged(record, cases[digest]["case"], judge(record, made[digest]))
-        for record in records
-        if (digest := record["case_digest"]) in made
-    ]
+    """Judge records; one whose case is not known is left out.
+
+    Raises:
+        StoreError: a record lacks something.
+    """
+    made = {digest: read_case(line["suite"], line["case"]) for digest, line in cases.items()}
+    found = []
+    for record in records:
+        try:
+            digest = record["case_digest"]
+            if digest in made:
+                found.append(Judged(record, cases[digest]["case"], judge(record, made[digest])))
+        except (LookupError, TypeError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise StoreError(f"the record {record['key']:.12} is not whole ({what})") from error
+    return found
 
 
 @dataclass(frozen=True, slots=True)

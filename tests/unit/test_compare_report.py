@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from compare_hostile import FORMULA, hostile_folder
 from fallback.compare.faults import StoreError
 from fallback.compare.report import write_report
 from fallback.compare.report.content import cut, pieces
+from fallback.compare.store import RECORD_VERSION
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,17 @@ def test_a_report_is_the_same_when_it_is_written_again(folder: Path) -> None:
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no results; `fallback compare --out"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("line", ['"key": "abc"', '"key": "abc", "case_digest": "%s", "steps": 1'])
+def test_a_record_that_is_not_whole_is_told(folder: Path, tmp_path: Path, line: str) -> None:
+    cases = (folder / "cases.jsonl").read_text("utf-8")
+    (tmp_path / "cases.jsonl").write_text(cases, "utf-8")
+    known = json.loads(cases.splitlines()[0])["digest"]
+    record = f'{{"v": {RECORD_VERSION}, {line.replace("%s", known)}}}\n'
+    (tmp_path / "results.jsonl").write_text(record, "utf-8")
+    with pytest.raises(StoreError, match="the record abc is not whole"):
         write_report(tmp_path)
 
 
