@@ -132,7 +132,7 @@ class Bare:
     def read(self, start: int, hit: int) -> Steps:
         """A JSON object, a list or a call at the start of a line; ``hit`` is what gave it away."""
         # Behind prose only the end of the reply says whether it is a call.
-        begins = not self.cursor.prose and not self.source.buf[self.cursor.pos : start].strip()
+        begins = self.cursor.begins_reply(start)
         body = yield from self.scanner.reader.body(
             start, enveloped=False, hit=start if begins else None
         )
@@ -152,7 +152,7 @@ class Bare:
         markup.
         """
         buf = self.source.buf
-        begins = not self.cursor.prose and not buf[self.cursor.pos : start].strip()
+        begins = self.cursor.begins_reply(start)
         solid = yield from self.source.solid(end)
         buf = self.source.buf
         whole = solid == len(buf)

@@ -156,6 +156,10 @@ class Cursor:
         self.pos = end
         self.look = max(self.look, end)
 
+    def begins_reply(self, at: int) -> bool:
+        """Whether no prose stands before ``at``."""
+        return not self.prose and not self.source.buf[self.pos : at].strip()
+
     def line_before(self, at: int) -> str:
         """The line up to ``at``; anything as long as the look-back is only known to be prose."""
         low = max(self.pos, at - LOOK_BACK - 1)

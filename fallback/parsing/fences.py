@@ -202,8 +202,7 @@ class Fences:
 
     def _plain_fence(self, hit: int, at: int, run: int, char: str) -> Steps:
         scanner = self.scanner
-        cursor = scanner.cursor
-        begins = not cursor.prose and not self.source.buf[cursor.pos : hit].strip()
+        begins = scanner.cursor.begins_reply(hit)
         body = yield from scanner.reader.body(at, enveloped=False, hit=hit if begins else None)
         if body.items and not body.data and not self._swallowed_close(body, run, char):
             end = yield from self._closed_at(body.end, run, char)
