@@ -76,6 +76,11 @@ _SELECT = """
     SELECT o.*, u.id AS undo, u.result AS undo_result FROM fallback_operations o
     LEFT JOIN fallback_operations u ON u.undoes = o.id
 """
+# A key may look like the id of another operation; then the id counts.
+_NAMED = f"""
+    {_SELECT} WHERE o.id = :name OR o.key = :name
+    ORDER BY CASE WHEN o.id = :name THEN 0 ELSE 1 END LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +284,7 @@ class Operations:
     def get(self, name: str) -> Stored | None:
         """The operation with this id or key."""
         with self.database.reading() as tx:
-            row = tx.one(f"{_SELECT} WHERE o.id = :name OR o.key = :name", name=name)
+            row = tx.one(_NAMED, name=name)
         return None if row is None else self._seen(row)
 
     def listed(self, state: State | None, limit: int) -> tuple[Stored, ...]:
@@ -334,7 +339,7 @@ def _row_of(tx: Transaction, key: str) -> Row:
 
 
 def _find(tx: Transaction, name: str) -> Row:
-    row = tx.one(f"{_SELECT} WHERE o.id = :name OR o.key = :name", name=name)
+    row = tx.one(_NAMED, name=name)
     if row is None:
         raise LedgerError(f"no operation {name!r} in the ledger; see `fallback ledger list`")
     return row

@@ -204,3 +204,11 @@ def test_an_operation_may_be_called_unknown_twice(ledger: Ledger) -> None:
     ledger.fail(begun, "timed out")
     ledger.fail(begun, "timed out again")
     assert isinstance(ledger.begin("k", PAY), Unknown)
+
+
+def test_an_id_counts_for_more_than_a_key_that_looks_like_it(ledger: Ledger) -> None:
+    begun = begin(ledger)
+    begin(ledger, begun.id, Operation(tool="other"))
+    stored = ledger.get(begun.id)
+    assert stored is not None
+    assert stored.tool == "pay"
