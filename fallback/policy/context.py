@@ -25,7 +25,8 @@ class ExecutionContext:
         tenant: whose data it is about.
         scopes: what he may do, in the application's own words; read by its hooks.
         allowed_tools: the only tools that may be called; ``None`` for all that are offered.
-        clock: tells the time, with its zone; ``None`` for the system's. Approvals expire by it.
+        clock: tells the time, with its zone; ``None`` for the system's. A ledger that the session
+            opens goes by it, and so do the approvals in it.
         locale: such as ``nb-NO``.
         values: values of injected parameters, by name.
 

@@ -85,9 +85,9 @@ class Recorder:
             key = yield from self.key(job.tool, job.call)
             begun = yield partial(self.ledger.begin, key, operation)
         except FallbackError as error:
-            return _result(job, "error", _UNRECORDED, "internal", str(error))
+            return _not_run(job, _UNRECORDED, "internal", str(error))
         except Exception as error:  # noqa: BLE001 # the tool's own key function may raise anything
-            return _result(job, "error", _UNRECORDED, "internal", safe_error(error))
+            return _not_run(job, _UNRECORDED, "internal", safe_error(error))
         if not isinstance(begun, Begun):
             return (yield from self._before(job, operation, begun))
         try:
@@ -103,10 +103,10 @@ class Recorder:
     ) -> Steps[ToolResult]:
         """The key has been begun before: nothing runs, and what is known is said."""
         if isinstance(found, InProgress):
-            return _result(job, "error", _RUNNING, "outcome_unknown", f"{found.id} is in progress")
+            return _not_run(job, _RUNNING, "outcome_unknown", f"{found.id} is in progress")
         if isinstance(found, Unknown):
             detail = f"{found.id}: {found.detail}"
-            return _result(job, "error", _UNKNOWN, "outcome_unknown", detail)
+            return _not_run(job, _UNKNOWN, "outcome_unknown", detail)
         entry = Entry(event="replayed", operation=operation, operation_id=found.id, key=found.key)
         yield partial(self.ledger.record, entry)
         note = f"not run again: this is the result of the first time ({found.id})"
@@ -145,11 +145,11 @@ def _resource(value: Any) -> str:
     return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
 
 
-def _result(job: Job, status: Any, told: str, kind: FailureKind, detail: str) -> ToolResult:
+def _not_run(job: Job, told: str, kind: FailureKind, detail: str) -> ToolResult:
     return ToolResult(
         call_id=job.call.id,
         name=job.call.name,
-        status=status,
+        status="denied",
         content=told,
         kind=kind,
         detail=detail,

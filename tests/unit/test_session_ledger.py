@@ -148,6 +148,7 @@ def test_a_write_that_is_given_up_is_unknown_and_never_run_again(kind: Kind) -> 
     assert (first.kind, second.kind) == ("timeout", "outcome_unknown")
     assert done == ["bob"]
     assert "A person has to look" in second.content
+    assert turn.tools_used == ("pay",), "the second call did not run"
     (stored,) = session.ledger.list("unknown")
     assert stored.id in second.detail
 
@@ -196,6 +197,7 @@ def test_what_cannot_be_recorded_is_not_run(kind: Kind) -> None:
     assert (result.kind, result.detail) == ("internal", "the disk is full")
     assert "disk" not in last_words(session)
     assert shop.done == []
+    assert turn.tools_used == ()
 
 
 @both
