@@ -38,6 +38,8 @@ from fallback.parsing.source import Source
 from fallback.tools import ToolLike
 from fallback.validation import own_id, validate
 
+_SHORTEST = 3  # characters of a call: ``f()``
+
 ToolChoice = str | Mapping[str, Any]
 
 
@@ -264,7 +266,7 @@ class Parser:
 
         ``end`` is where it ends if that is not its length behind ``start``.
         """
-        if self._quoting or not any(sign in text for sign in "{(<["):
+        if self._quoting or len(text) < _SHORTEST or not any(sign in text for sign in "{(<["):
             return
         end = start + len(text) if end is None else end
         self._quotations += 1

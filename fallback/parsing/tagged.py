@@ -23,6 +23,7 @@ from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import decode_at
 
 _AROUND_CALLS = ("close", "call", "end", "element")
+_LONGEST_TAG = 300
 _TAG_ARRIVES = AnyOf(">")
 
 
@@ -168,8 +169,10 @@ class TagReader:
             end = bracket if bracket >= 0 else len(source.buf)
             content.tell(source.buf, search, end)
             search = end
-            begins = spelling.may_begin(source.buf, bracket) if bracket >= 0 else None
-            if begins is None:
+            # A tag that is whole is only compared; one that is not may be worth waiting for.
+            whole = bracket >= 0 and source.buf.find(">", bracket, bracket + _LONGEST_TAG) >= 0
+            begins = whole or (bracket >= 0 and spelling.may_begin(source.buf, bracket))
+            if bracket < 0 or begins is None:
                 if source.final:
                     return -1, len(source.buf)
                 yield content.wait(source.buf[search:])
