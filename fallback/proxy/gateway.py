@@ -35,6 +35,7 @@ from fallback.proxy.wires import Wire
 from fallback.proxy.wires.anthropic import AnthropicMessages
 from fallback.proxy.wires.ollama import OllamaChat, is_plain
 from fallback.proxy.wires.openai_chat import OpenAIChat, error_body
+from fallback.proxy.wires.responses import OpenAIResponses
 
 __all__ = ["WIRES", "Gateway"]
 
@@ -44,11 +45,16 @@ WIRES: dict[str, Wire] = {
     "/api/chat": OllamaChat(),
     "/v1/chat/completions": OpenAIChat(),
     "/v1/messages": AnthropicMessages(),
+    "/v1/responses": OpenAIResponses(),
 }
 """The paths that are answered by the core, each with its wire."""
-_COUNTS = {"/v1/messages/count_tokens": "/v1/messages"}
-"""The paths where a prompt is counted and nothing generated, and the wire they belong to."""
-_VOICES = {**_COUNTS, "/api/": "/api/chat"}
+_COUNTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "/v1/messages/count_tokens": ("/v1/messages", {}),
+    "/v1/responses/input_tokens": ("/v1/responses", {"object": "response.input_tokens"}),
+}
+"""The paths where a prompt is counted and nothing generated: the wire they belong to, and what the
+answer has besides the figure."""
+_VOICES = {"/api/": "/api/chat", "/v1/messages": "/v1/messages"}
 """How errors are told elsewhere, by the beginning of the path."""
 
 _PASSED_ON = ("/api/", "/v1/")
@@ -169,8 +175,9 @@ class Gateway:
     async def _count(self, incoming: Incoming) -> Outgoing:
         """Tokens of a prompt; clients size their conversations by it."""
         body, _ = await self._body(incoming)
-        ask = self._decoded(WIRES[_COUNTS[incoming.path]], body)
-        return json_reply(200, {"input_tokens": await self._answerer.count(ask)})
+        wire, more = _COUNTS[incoming.path]
+        tokens = await self._answerer.count(self._decoded(WIRES[wire], body))
+        return json_reply(200, {**more, "input_tokens": tokens})
 
     async def _body(self, incoming: Incoming) -> tuple[dict[str, Any], bytes]:
         try:

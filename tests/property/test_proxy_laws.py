@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from fallback.proxy.wires import Wire
 from fallback.proxy.wires.anthropic import AnthropicMessages
 from fallback.proxy.wires.ollama import OllamaChat
 from fallback.proxy.wires.openai_chat import OpenAIChat
+from fallback.proxy.wires.responses import OpenAIResponses
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 WORDS = st.sampled_from(
@@ -39,6 +41,8 @@ WORDS = st.sampled_from(
         *("max_tokens", "options", "json_schema", "schema", "response_format", "image_url", "url"),
         *("tool_use", "tool_result", "tool_use_id", "is_error", "source", "data", "document"),
         *("tool_reference", "tool_name", "input_schema", "custom", "defer_loading", "title"),
+        *("function_call", "function_call_output", "custom_tool_call", "call_id", "output"),
+        *("namespace", "message", "developer", "allowed_tools", "mode", "instructions"),
     ]
 )
 ANY = st.recursive(
@@ -68,6 +72,22 @@ MESSAGES = st.lists(
     ),
     max_size=4,
 )
+ITEMS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": WORDS | ANY,
+            "role": WORDS | ANY,
+            "content": ANY,
+            "call_id": ANY,
+            "name": ANY,
+            "namespace": ANY,
+            "arguments": ANY,
+            "output": ANY,
+        },
+    ),
+    max_size=4,
+)
 CHOICES = st.fixed_dictionaries(
     {}, optional={"type": st.sampled_from(["auto", "any", "tool", "none", "function"]), "name": ANY}
 )
@@ -75,9 +95,12 @@ BODIES = st.fixed_dictionaries(
     {"model": st.just("m") | ANY, "messages": MESSAGES | ANY},
     optional={
         "tools": st.lists(st.fixed_dictionaries({"type": st.just("function"), "function": ANY}))
+        | st.lists(st.fixed_dictionaries({"type": WORDS}, optional={"name": ANY, "tools": ANY}))
         | ANY,
-        "input": ANY,
+        "input": ITEMS | ANY,
         "system": ANY,
+        "instructions": ANY,
+        "text": ANY,
         "functions": ANY,
         "tool_choice": CHOICES | ANY,
         "function_call": ANY,
@@ -290,6 +313,73 @@ def test_what_anthropic_s_wire_answered_is_read_again_as_what_it_was(events: lis
     assert [(c.name, c.arguments) for c in said.tool_calls] == [
         (c.name, c.arguments) for c in answer.calls
     ]
+    assert [m.result.name for m in told if m.result] == [m.content for m in told]
+    assert len(told) == len(answer.calls)
+
+
+@given(events=EVENTS)
+def test_the_items_of_a_response_add_up_to_the_whole_answer(events: list[Any]) -> None:
+    wire = OpenAIResponses()
+    encoder = wire.stream(ASK)
+    data = encoder.open() + b"".join(encoder.encode(e) + encoder.keep_alive() for e in events)
+    told = named_events(data)
+    assert [event["sequence_number"] for event in told] == list(range(len(told)))
+    assert told[-1]["type"] == "response.in_progress"  # ours, behind the end
+    last = told[-2]
+    assert last["type"] == "response.completed"
+    done: list[Any] = []
+    written: dict[str, str] = {}
+    for event in told[:-2]:
+        if event["type"] == "response.in_progress":
+            continue
+        assert event.get("output_index", 0) == len(done)
+        if event["type"].endswith("delta"):
+            written[event["item_id"]] = written.get(event["item_id"], "") + event["delta"]
+        elif event["type"] == "response.output_item.done":
+            done.append(event["item"])
+    assert last["response"]["output"] == done
+    for item in done:
+        parts = item.get("content") or item.get("summary")
+        assert (parts[0]["text"] if parts else item["arguments"]) == written[item["id"]]
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    whole = wire.whole(ASK, answer)
+    for key in ("status", "usage", "incomplete_details"):
+        assert last["response"][key] == whole[key]
+    calls = [i for i in done if i["type"] == "function_call"]
+    wholes = [i for i in whole["output"] if i["type"] == "function_call"]
+    assert [{**i, "id": ""} for i in calls] == [{**i, "id": ""} for i in wholes]
+
+
+@given(events=EVENTS, custom=st.booleans(), namespace=st.sampled_from(["", "calc"]))
+def test_what_the_responses_wire_answered_is_read_again_as_what_it_was(
+    events: list[Any], custom: bool, namespace: str
+) -> None:
+    wire = OpenAIResponses()
+    kind = "custom" if custom else "function"
+    tools: Any = [{"type": kind, "name": name} for name in ("add", "read_file", "search")]
+    if namespace:
+        tools = [{"type": "namespace", "name": namespace, "tools": tools}]
+    ask = wire.decode({"model": "m", "input": "Hi", "tools": tools}, Toolbox())
+    answer = collected(events)
+    assert isinstance(answer, Answer)
+    if custom:
+        calls = tuple(replace(call, arguments={"input": call.id}) for call in answer.calls)
+        answer = replace(answer, calls=calls)
+    output = wire.whole(ask, answer)["output"]
+    results = [
+        {"type": f"{item['type']}_output", "call_id": item["call_id"], "output": item["name"]}
+        for item in reversed(output)
+        if "call_id" in item
+    ]
+    body = {"model": "m", "input": ["Hi", *output, *results], "tools": tools}
+    _, *rest = wire.decode(body, Toolbox()).messages
+    said = [message for message in rest if message.role == "assistant"]
+    assert "".join(m.content for m in said) == (answer.text if answer.text.strip() else "")
+    assert [(c.name, c.arguments) for m in said for c in m.tool_calls] == [
+        (c.name, c.arguments) for c in answer.calls
+    ]
+    told = [message for message in rest if message.role == "tool"]
     assert [m.result.name for m in told if m.result] == [m.content for m in told]
     assert len(told) == len(answer.calls)
 
