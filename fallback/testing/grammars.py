@@ -142,7 +142,8 @@ def _scalar(kind: str, text: str) -> Any:
         return text.removeprefix('<|"|>').removesuffix('<|"|>')
     if kind == "NUMBER":
         return json.loads(text)
-    return json.loads(text) if "\\u" in text or "\\/" in text else ast.literal_eval(text)
+    # Between double quotes the grammar of Python allows no more than JSON does.
+    return json.loads(text) if text[0] == '"' else ast.literal_eval(text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
