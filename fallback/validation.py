@@ -17,7 +17,8 @@ from typing import Any
 from fallback.catalogue import Catalogue, fold
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import Problem, ProblemKind, ToolCall
-from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.lenient import read_value
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import is_schema

@@ -136,8 +136,9 @@ def _mended(
 def _is_clean(tool: Tool, arguments: dict[str, Any], *, sound: bool) -> bool:
     """Whether validation would have nothing to change and nothing to say."""
     schema = tool.compiled
-    if tool.injected:
-        return False
+    declared = tool.parameters.get("properties") or {}
+    if tool.injected or not arguments.keys() <= declared.keys():
+        return False  # what is not declared may be a wrapper, or a name with its escapes
     for value in arguments.values():
         kind = type(value)
         if kind is str:

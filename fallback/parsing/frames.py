@@ -12,9 +12,10 @@ from fallback.limits import Limits
 from fallback.messages import Span
 from fallback.parsing.bodies import Body, Fault, truncated
 from fallback.parsing.framing import Framer
-from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.lenient import read_value
 from fallback.parsing.live.calls import Live
 from fallback.parsing.live.opening import heard
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.mend import mend
 from fallback.parsing.source import AnyOf, Source, Waiter
 from fallback.parsing.strict import DuplicateKeyError, decode_at

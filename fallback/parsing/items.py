@@ -18,9 +18,10 @@ from fallback.limits import Limits
 from fallback.parsing.bodies import Body, Fault, Item
 from fallback.parsing.frames import CANDIDATE, Frames
 from fallback.parsing.framing import Framer
-from fallback.parsing.lenient import MalformedError, read_arguments, read_value
+from fallback.parsing.lenient import read_arguments, read_value
 from fallback.parsing.live.calls import Live
 from fallback.parsing.live.opening import object_follower
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.named import NAME, NamedReader
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import Source, Waiter

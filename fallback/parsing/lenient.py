@@ -19,6 +19,7 @@ deviation that had to be mended has a name in ``repairs``:
 ``colon_arguments``     ``f(city: "Oslo")``
 ``unquoted_text``       ``f(city=New York)``: plain words that can be no variable or expression
 ``unquoted_name``       ``f(city=new_york)``: a word that could be one; validation decides
+``markdown_escapes``    ``f(city\\_name="Oslo")``
 
 What would need a guess at a name or at a value is :class:`MalformedError`, with the key it happened
 under.
@@ -32,6 +33,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.strict import DuplicateKeyError, decode_at, merge
 from fallback.parsing.strings import EvaluatedStringError, json_string
 from fallback.parsing.tokens import Token, tokens_of
@@ -50,30 +52,6 @@ _PLAIN_WORDS = re.compile(r"[^\W_](?:[\w \-&/.’]*[^\W_.])?\.?")
 _EXPRESSION = re.compile(r"\bif\b.*\belse\b|\bfor\b.*\bin\b|\blambda\b")
 _VARIABLE = re.compile(r"\w*_\w*|\w+(?:\.\w+)+|[a-z]")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
-
-
-class MalformedError(ValueError):
-    """The frame cannot be read without guessing.
-
-    Attributes:
-        key: the key or parameter under which it happened, if any.
-        expression: whether it is Python that would have to be evaluated.
-        offset: where, counted in the text that was given.
-        truncated: whether the text just stops inside a string.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        key: str = "",
-        offset: int = 0,
-        expression: bool = False,
-        truncated: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.key, self.offset = key, offset
-        self.expression, self.truncated = expression, truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +127,11 @@ class _Writer:
 
     def _repair(self, name: str) -> None:
         self.repairs[name] = None
+
+    def _plain(self, name: str) -> str:
+        if "\\" in name:
+            self._repair("markdown_escapes")
+        return name.replace("\\_", "_")
 
     def finish(self) -> None:
         """Nothing but surplus closers may follow."""
@@ -283,7 +266,7 @@ class _Writer:
             raise self._fail(
                 "a string is never closed" if token.kind == "open" else f"{token.text!r} for a key"
             )
-        self.key = token.text.replace("\\_", "_")
+        self.key = self._plain(token.text)
         self._repair("unquoted_keys")
         self.out.append(encode_basestring(self.key))
         self.at += 1
@@ -347,7 +330,7 @@ class _Writer:
             self.out.append(",")
         if self.out is keywords:
             if token.kind == "name":
-                self.key = token.text.replace("\\_", "_")
+                self.key = self._plain(token.text)
                 keywords.append(encode_basestring(self.key))
                 self.at += 1
             else:

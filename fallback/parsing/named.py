@@ -26,8 +26,9 @@ from fallback.parsing.bodies import Fault, Item, truncated
 from fallback.parsing.frames import CANDIDATE, Frames
 from fallback.parsing.framing import Framer
 from fallback.parsing.gemma import GemmaFramer, read_gemma
-from fallback.parsing.lenient import MalformedError, read_arguments
+from fallback.parsing.lenient import read_arguments
 from fallback.parsing.live.opening import arguments_follower
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import AnyOf, Waiter
 from fallback.parsing.strict import DuplicateKeyError

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fallback.parsing.framing import Framer
-from fallback.parsing.lenient import MalformedError, read_value
+from fallback.parsing.lenient import read_value
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.mend import mend
 from fallback.parsing.strict import DuplicateKeyError
 

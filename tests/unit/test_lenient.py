@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fallback.parsing.lenient import MalformedError, read_arguments, read_value
+from fallback.parsing.lenient import read_arguments, read_value
+from fallback.parsing.malformed import MalformedError
 from fallback.parsing.strict import DuplicateKeyError
 
 NEEDED: list[tuple[str, str, Any]] = [
@@ -65,7 +66,7 @@ def test_every_documented_repair_has_both_kinds_of_case() -> None:
     documented = {
         line.split("``")[1] for line in (lenient.__doc__ or "").splitlines() if line[:2] == "``"
     }
-    only_in_calls = {"colon_arguments", "unquoted_text", "unquoted_name"}
+    only_in_calls = {"colon_arguments", "unquoted_text", "unquoted_name", "markdown_escapes"}
     assert {name for name, *_ in NEEDED} == documented - only_in_calls
     assert {name for name, *_ in NOT_FIRED} == documented - only_in_calls
 
@@ -114,7 +115,6 @@ def test_a_key_that_stands_twice_is_no_value() -> None:
         ('(c="""Use:\n```\nmake "x"\n```\n""")', (), {"c": 'Use:\n```\nmake "x"\n```\n'}),
         (r"(s=r'a\d', t='\x41\u00e9\101')", (), {"s": r"a\d", "t": "AéA"}),
         ("(from='x', class=1)", (), {"from": "x", "class": 1}),
-        (r"(city\_name='x',)", (), {"city_name": "x"}),
         ("(n=1_000)", (), {"n": 1000}),
         ("()", (), {}),
     ],
