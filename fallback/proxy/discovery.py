@@ -15,7 +15,7 @@ from fallback.errors import BackendError, FallbackError
 from fallback.proxy.content import array, obj, text_of
 from fallback.proxy.upstream import Upstream
 
-__all__ = ["Discovery", "with_tools"]
+__all__ = ["Discovery", "with_aliases", "with_tools"]
 
 _FRESH_SECONDS = 2.0
 """Some clients ask again before every turn, or watch a list during one."""
@@ -29,6 +29,17 @@ def with_tools(capabilities: Any) -> list[Any]:
     if "completion" not in capabilities or "tools" in capabilities:
         return list(capabilities)
     return [*capabilities, "tools"]
+
+
+def with_aliases(listing: Mapping[str, Any]) -> dict[str, Any]:
+    """A list of models in which each ``name:latest`` also stands as ``name``."""
+    models = [obj(model) for model in array(listing.get("models"))]
+    names = {text_of(model.get("name")) for model in models}
+    for model in tuple(models):
+        short = text_of(model.get("name")).removesuffix(":latest")
+        if short not in names:
+            models.append({**model, "name": short, "model": short})
+    return {**listing, "models": models}
 
 
 class Discovery:

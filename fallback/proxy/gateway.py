@@ -18,7 +18,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.proxy.answer import Answerer
 from fallback.proxy.ask import Ask, Refused
 from fallback.proxy.content import text_of
-from fallback.proxy.discovery import Discovery
+from fallback.proxy.discovery import Discovery, with_aliases
 from fallback.proxy.events import Event, Failed, Failure, collected
 from fallback.proxy.failures import failure_of, invalid
 from fallback.proxy.flow import BROKEN, Flow, encoded
@@ -244,7 +244,12 @@ class Gateway:
         return Outgoing(200, [("content-type", kind)], text)
 
     async def _tags(self, incoming: Incoming) -> Outgoing:
-        return json_reply(200, await self._discovery.tags())
+        listing = await self._discovery.tags()
+        # Codex, which gives no name of its own, looks for a model by exactly what its user typed,
+        # and otherwise downloads it; others would show a model twice.
+        if not incoming.header("user-agent"):
+            listing = with_aliases(listing)
+        return json_reply(200, listing)
 
     async def _show(self, incoming: Incoming) -> Outgoing:
         body, raw = await self._body(incoming)

@@ -283,6 +283,23 @@ def test_a_deferred_tool_is_told_of_when_something_refers_to_it(servers: Pair) -
     assert second_prompt.startswith(head)
 
 
+def test_the_question_comes_behind_what_the_system_says_after_it(servers: Pair) -> None:
+    skills = {"role": "system", "content": "There are some skills."}
+    use = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1, "b": 2}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "it is three"}
+    later: Any = [
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+        {"role": "system", "content": [{"type": "text", "text": "A reminder."}]},
+    ]
+    for more in ([], later):
+        body = {"model": "text", "messages": [QUESTION, skills, *more], "tools": [ADD]}
+        assert servers.post("/v1/messages", body).status_code == 200
+        told = prompt(servers)
+        assert told.index("some skills") < told.index("What is 1 + 2?")
+    assert told.index("it is three") < told.index("A reminder.")
+
+
 def test_deferred_tools_are_told_of_where_the_provider_would_search(servers: Pair) -> None:
     search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
     tools = [search, {**ADD, "defer_loading": True}]

@@ -80,6 +80,24 @@ def prompt(servers: Pair) -> str:
     return json.dumps(servers.generations()[-1])
 
 
+# S1: discovery
+
+
+def test_codex_finds_a_model_by_the_name_that_was_typed(servers: Pair) -> None:
+    def listed(**headers: str) -> list[str]:
+        with httpx.Client(base_url=servers.url, trust_env=False) as plain:
+            del plain.headers["user-agent"]
+            models = plain.get("/api/tags", headers=headers).json()["models"]
+        assert all(model["name"] == model["model"] for model in models)
+        assert all("tools" in model["capabilities"] for model in models)
+        return [model["name"] for model in models]
+
+    assert {"text", "text:latest"} <= set(listed())
+    named = listed(**{"user-agent": "ollama-python/0.6"})
+    assert "text:latest" in named
+    assert "text" not in named
+
+
 # S2: text
 
 

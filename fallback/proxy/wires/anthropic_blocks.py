@@ -7,7 +7,7 @@ change with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fallback.proxy.content import Content, array, obj, read_content, text_of
@@ -16,6 +16,7 @@ from fallback.proxy.history import History, PastCall
 __all__ = ["read_messages", "references"]
 
 _BILLING = "x-anthropic-billing-header:"
+_SYSTEM = ("system", "developer")
 _THOUGHT = ("thinking", "redacted_thinking")
 _LOOKED_INTO = 4
 """Levels of blocks inside blocks in which a reference is looked for."""
@@ -25,16 +26,34 @@ def read_messages(system: Any, messages: Any) -> History:
     """The whole conversation; system messages may stand anywhere in it."""
     history = History()
     _system(history, system)
-    for entry in array(messages):
-        message = obj(entry)
-        role, content = text_of(message.get("role")).lower(), message.get("content")
-        if role in ("system", "developer"):
+    for role, content in _ordered([obj(entry) for entry in array(messages)]):
+        if role in _SYSTEM:
             _system(history, content)
         elif role == "assistant":
             _assistant(history, content)
         else:
             _user(history, content)
     return history
+
+
+def _ordered(messages: list[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Roles and contents, with the system's words in front of the user's that they follow.
+
+    Claude Code says behind the question what skills there are, in several thousand characters; a
+    small model then answers the list. Behind results they stay: those belong to the calls above.
+    """
+    asked: list[tuple[str, Any]] = []
+    for message in messages:
+        role, content = text_of(message.get("role")).lower(), message.get("content")
+        if role in _SYSTEM:
+            yield role, content
+            continue
+        yield from asked
+        asked = [(role, content)]
+        if role == "assistant" or any(_is_result(block) for block in _blocks(content)):
+            yield from asked
+            asked = []
+    yield from asked
 
 
 def references(messages: Any) -> list[str]:
@@ -81,7 +100,7 @@ def _assistant(history: History, content: Any) -> None:
 def _user(history: History, content: Any) -> None:
     said: list[Any] = []
     for block in _blocks(content):
-        if obj(block).get("type") != "tool_result":
+        if not _is_result(block):
             said.append(block)
             continue
         result = _read(_blocks(block.get("content")))
@@ -94,6 +113,10 @@ def _user(history: History, content: Any) -> None:
     told = _read(said)
     if told.text or told.images:
         history.user(told.text, told.images)
+
+
+def _is_result(block: Any) -> bool:
+    return obj(block).get("type") == "tool_result"
 
 
 def _blocks(content: Any) -> list[Any]:
