@@ -258,7 +258,7 @@ class Fences:
                 return None
             if close.end() == len(source.buf) and not source.final:
                 return None
-            if close.start() > self.scanner.cursor.pos or not self.scanner.cursor.head.strip():
+            if close.start() > self.scanner.cursor.pos or not self.scanner.cursor.head.strip(" \t"):
                 return close
             at = close.end() + 1
 
@@ -268,7 +268,7 @@ class Fences:
         if self.source.final:
             return len(buf)
         line = buf.rfind("\n", self.scanner.cursor.pos) + 1 or self.scanner.cursor.pos
-        if line == self.scanner.cursor.pos and self.scanner.cursor.head.strip():
+        if line == self.scanner.cursor.pos and self.scanner.cursor.head.strip(" \t"):
             return len(buf)
         return len(buf) if buf[line:].strip(" \t" + char) else line
 
