@@ -126,6 +126,8 @@ MARKERS: tuple[Marker, ...] = (
         ("<|plamo:begin_tool_request:plamo|>", "<|plamo:end_tool_request:plamo|>"),
         ("<|plamo:begin_tool_name:plamo|>", "<|plamo:end_tool_arguments:plamo|>"),
     ),
+    # Behind a bracket that belongs to them.
+    *_calls("minimax_m3", ("<]minimax[>[<tool_call>", "<]minimax[>[</tool_call>")),
     *_calls("inkling", ("<|content_invoke_tool_json|>", "<|end_message|>")),
     *_calls("gorilla", ("<<function>>", ""), soft=True),
     Marker("<|channel|>", "channel", "harmony"),

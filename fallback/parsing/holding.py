@@ -73,6 +73,8 @@ class Holding:
     def _headed(self) -> int:
         """Where ``>>>`` and what may be a name end the text, or the end of it."""
         buf, pos = self.cursor.source.buf, self.cursor.pos
+        if buf.endswith("]") and len(buf) > pos:
+            return len(buf) - 1  # MiniMax M3's token begins with it
         sign = buf.rfind(">", max(pos, len(buf) - LOOK_BACK))
         if sign < 0:
             return len(buf)

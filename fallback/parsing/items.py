@@ -22,6 +22,7 @@ from fallback.parsing.lenient import read_arguments, read_value
 from fallback.parsing.live.calls import Live
 from fallback.parsing.live.opening import object_follower
 from fallback.parsing.malformed import MalformedError
+from fallback.parsing.minimax import elements
 from fallback.parsing.named import NAME, NamedReader
 from fallback.parsing.rawcall import RawCall
 from fallback.parsing.source import Source, Waiter
@@ -185,6 +186,8 @@ class BodyReader:
             return (yield from self._object(at, body, enveloped=enveloped))
         if char == "<":
             return (yield from self.names.tagged(at))
+        if char == "]" and enveloped:
+            return (yield from elements(self.frames, at))
         while listed and char == "(" and self._may_open_call(at):
             yield None
         if listed and char == "(" and self._opens_call(at):

@@ -184,6 +184,8 @@ class Scanner:
                 self.cursor.look = self._behind_dull(hit)
             return
         marker = markers.table()[match.group()]
+        if "minimax[" in marker.text and buf[hit - 1 : hit] == "]" and hit > self.cursor.pos:
+            start -= 1
         yield from self._marked(start, match.end(), marker, before)
 
     def _behind_dull(self, hit: int) -> int:
