@@ -14,7 +14,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.messages import FinishReason, Reading, Segment, Span, ToolCall
-from fallback.parsing.cursor import SIGNS
+from fallback.parsing.cursor import SIGNS, TO_THE_USER
 from fallback.parsing.mend import mend
 from fallback.parsing.strict import decode_at
 from fallback.schema.shape import holds_float
@@ -47,6 +47,8 @@ def _prose(text: str, finish_reason: FinishReason) -> Reading | None:
     for sign in SIGNS:
         if sign in text:
             return None
+    if text.startswith(TO_THE_USER):
+        return None
     segments = (Segment("text", 0, len(text)),) if text else ()
     return Reading(text=text, segments=segments, finish_reason=finish_reason)
 

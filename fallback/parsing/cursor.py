@@ -17,6 +17,8 @@ TRIGGERS = ("<", "[", "{", "(", "`", "~", ":", "✿FUNCTION✿")
 _AFTER_A_CALL = (*TRIGGERS, "✿RE")
 SIGNS = ("<", "[", "{", "(", "`", "~", ":", "✿")
 """A text without any of these holds nothing but prose."""
+TO_THE_USER = ">>>all\n"
+"""With it Functionary begins a text; it is markup there."""
 
 # A colon matters behind these labels only; looking for the words themselves is many times as slow.
 _LABEL = re.compile(r"(?:Action(?:[ \t]*\d{1,3})?|Observation)[ \t]*\**[ \t]*\Z")

@@ -24,7 +24,7 @@ from fallback.dialects.markers import Marker
 from fallback.limits import Limits
 from fallback.parsing.bare import Bare
 from fallback.parsing.channels import Channels
-from fallback.parsing.cursor import Cursor, Sink
+from fallback.parsing.cursor import TO_THE_USER, Cursor, Sink
 from fallback.parsing.envelopes import Envelopes
 from fallback.parsing.fences import Fences
 from fallback.parsing.frames import CANDIDATE
@@ -48,7 +48,6 @@ _HEADER_BEGIN = re.compile(r"\s*[a-z]*\s*(?:<[|a-z_]*>?)?\s*")
 # A tag that may be one of a call: by its word, by being a lone name, or not whole yet.
 _LONE = r"|(?<=[\w.\-])>)"
 _TAG = re.compile(r"<[\w ｜|:.\-]{0,48}(?:\Z|(?<=function)|(?<=invoke)" + _LONE)
-_FUNCTIONARY_TEXT = ">>>all\n"  # addresses what follows to the user
 _WINDOW = 8192  # characters behind which what is done with is let go of, even of a whole reply
 _SIGN = re.compile(r"[<\[]")
 _LONGEST_TAG = 64  # characters behind a ``<`` that decide whether it begins anything
@@ -112,10 +111,10 @@ class Scanner:
         source = self.source
         if reasoning_open:
             yield from self.passages.reasoning(_ALL_REASONING_CLOSERS)
-        while not source.final and _FUNCTIONARY_TEXT.startswith(source.buf):
+        while not source.final and TO_THE_USER.startswith(source.buf):
             yield None
-        if source.buf.startswith(_FUNCTIONARY_TEXT):
-            self.cursor.segment("markup", 0, len(_FUNCTIONARY_TEXT))
+        if source.buf.startswith(TO_THE_USER):
+            self.cursor.segment("markup", 0, len(TO_THE_USER))
         while True:
             if self.cursor.enough:
                 yield from self.passages.drop(self.cursor.pos, "too_many")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from property.test_mend_laws import slips
 from property.test_parser_laws import CATALOGUE, FINISH, TEXTS
@@ -22,6 +22,7 @@ def scanned(text: str, finish: FinishReason) -> Reading:
 
 
 @given(text=TEXTS | st.text(max_size=60), finish=FINISH)
+@example(text=">>>all\n", finish="stop")
 def test_any_text_is_read_the_same(text: str, finish: FinishReason) -> None:
     assert parse(text, CATALOGUE, finish) == scanned(text, finish)
 
