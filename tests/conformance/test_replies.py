@@ -17,6 +17,7 @@ def _id(case: Case) -> str:
 
 def test_the_cases_are_there() -> None:
     assert len(CASES) >= 85
+    assert len({case["id"] for case in CASES}) == len(CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
