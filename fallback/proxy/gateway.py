@@ -32,7 +32,7 @@ from fallback.proxy.settings import Settings
 from fallback.proxy.toolset import Toolbox
 from fallback.proxy.upstream import Upstream
 from fallback.proxy.wires import Wire
-from fallback.proxy.wires.anthropic import AnthropicMessages
+from fallback.proxy.wires.anthropic import AnthropicMessages, models_page
 from fallback.proxy.wires.ollama import OllamaChat, is_plain
 from fallback.proxy.wires.openai_chat import OpenAIChat, error_body
 from fallback.proxy.wires.responses import OpenAIResponses
@@ -267,7 +267,10 @@ class Gateway:
         return json_reply(200, self._discovery.shown(shown, fixed))
 
     async def _models(self, incoming: Incoming) -> Outgoing:
-        return json_reply(200, await self._discovery.models())
+        listing = await self._discovery.models()
+        if incoming.header("anthropic-version"):
+            listing = models_page(listing)
+        return json_reply(200, listing)
 
     def _make_gate(self) -> Gate:
         return Gate(concurrent=self.settings.max_concurrent, queue=self.settings.max_queue)

@@ -75,6 +75,12 @@ def test_the_probes_of_clients_are_answered(servers: Pair) -> None:
     assert servers.seen()["requests"] == []
 
 
+def test_the_models_are_listed_in_the_client_s_own_form(client: anthropic.Anthropic) -> None:
+    listed = {model.id: model for model in client.models.list()}
+    assert listed["text"].display_name == "text"
+    assert listed["text"].type == "model"
+
+
 # S2: text
 
 
@@ -238,11 +244,16 @@ def test_a_demand_that_the_model_does_not_meet_is_an_error(client: anthropic.Ant
         answered(client, "text", stream=False, tool_choice={"type": "any"})
 
 
-def test_what_the_provider_would_run_is_answered_in_words(client: anthropic.Anthropic) -> None:
+def test_what_the_provider_would_run_is_answered_in_words(
+    servers: Pair, client: anthropic.Anthropic
+) -> None:
     search: Any = {"type": "web_search_20250305", "name": "web_search"}
     choice: Any = {"type": "tool", "name": "web_search"}
     message = answered(client, "text", stream=True, tools=[search], tool_choice=choice)
     assert message.content[0].text == "Paris is the capital."
+    assert "make no results up" in prompt(servers)
+    answered(client, "text", stream=True, tools=[search, ADD])
+    assert "make no results up" not in prompt(servers)
 
 
 # S11: system messages anywhere, deferred tools, billing lines

@@ -310,12 +310,15 @@ def test_developers_are_heard_and_old_calls_keep_their_namespace(servers: Pair) 
     assert "calc__add" in told.partition("What is 1 + 2?")[2]
 
 
-def test_a_search_that_is_demanded_is_answered_in_words(client: openai.OpenAI) -> None:
+def test_a_search_that_is_demanded_is_answered_in_words(
+    servers: Pair, client: openai.OpenAI
+) -> None:
     for choice in ("required", {"type": "web_search_preview"}):
         response = answered(
             client, "text", stream=True, tools=[{"type": "web_search"}], tool_choice=choice
         )
         assert response.output_text == "Paris is the capital."
+        assert "make no results up" in prompt(servers)
 
 
 # S13: tools are gone, the history still has them

@@ -17,9 +17,9 @@ from fallback.proxy.failures import invalid
 from fallback.proxy.toolset import Choice, Toolbox, Tools, read_choice
 from fallback.proxy.wires.anthropic_blocks import read_messages, references
 from fallback.proxy.wires.anthropic_stream import Encoder, whole_message
-from fallback.proxy.wires.fields import model_of, schema_of, stops_of
+from fallback.proxy.wires.fields import NOT_HERE, model_of, schema_of, stops_of
 
-__all__ = ["AnthropicMessages"]
+__all__ = ["AnthropicMessages", "models_page"]
 
 _OPTIONS = {
     "max_tokens": "num_predict",
@@ -47,12 +47,13 @@ class AnthropicMessages:
     def decode(self, body: Mapping[str, Any], toolbox: Toolbox) -> Ask:
         """Read a request."""
         model = model_of(body)
-        history = read_messages(body.get("system"), body.get("messages"))
+        given, notes = _tools(body)
+        notice = NOT_HERE if notes and not given else ""
+        history = read_messages(body.get("system"), body.get("messages"), notice=notice)
         if not history.messages:
             raise Refused(
                 invalid("messages is empty: there is nothing to answer", param="messages")
             )
-        given, notes = _tools(body)
         tools = toolbox.read(given)
         choice = _choice(body.get("tool_choice"), tools, left_out=bool(notes))
         return Ask(
@@ -89,6 +90,21 @@ class AnthropicMessages:
             message = f"prompt is too long: {told}{message}"
         error = {"type": _error_type(failure), "message": message}
         return {"type": "error", "error": error, "request_id": None}
+
+
+def models_page(listing: Mapping[str, Any]) -> dict[str, Any]:
+    """``/v1/models`` as clients of this wire read it: all models on one page.
+
+    Args:
+        listing: the same in OpenAI's form.
+    """
+    names = [text_of(obj(model).get("id")) for model in array(listing.get("data"))]
+    models = [
+        {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+        for name in names
+    ]
+    ends = {"first_id": names[0], "last_id": names[-1]} if names else {}
+    return {"data": models, "has_more": False, "first_id": None, "last_id": None, **ends}
 
 
 def _error_type(failure: Failure) -> str:

@@ -22,10 +22,18 @@ _LOOKED_INTO = 4
 """Levels of blocks inside blocks in which a reference is looked for."""
 
 
-def read_messages(system: Any, messages: Any) -> History:
-    """The whole conversation; system messages may stand anywhere in it."""
+def read_messages(system: Any, messages: Any, *, notice: str = "") -> History:
+    """The whole conversation; system messages may stand anywhere in it.
+
+    Args:
+        system: the field of the request.
+        messages: the same.
+        notice: what we add to the system's words, if there are messages.
+    """
     history = History()
     _system(history, system)
+    if array(messages):
+        _system(history, notice)
     for role, content in _ordered([obj(entry) for entry in array(messages)]):
         if role in _SYSTEM:
             _system(history, content)

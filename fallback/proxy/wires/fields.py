@@ -9,7 +9,14 @@ from fallback.proxy.ask import Refused
 from fallback.proxy.content import obj
 from fallback.proxy.failures import invalid
 
-__all__ = ["model_of", "schema_of", "stops_of", "think_of"]
+__all__ = ["NOT_HERE", "model_of", "schema_of", "stops_of", "think_of"]
+
+NOT_HERE = (
+    "You have no tools here: you cannot search, fetch or run anything. If that is what is asked,"
+    " say that it is not available, and make no results up."
+)
+"""What a model is told whose client offers nothing but tools that the provider would run: Claude
+Code hands the answer to such a request on as the results of a search."""
 
 _MOST_STOPS = 16
 _NO_EFFORT = frozenset({"none", "off", "disabled"})

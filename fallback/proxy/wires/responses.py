@@ -15,7 +15,7 @@ from fallback.proxy.content import flag, number, obj, text_of
 from fallback.proxy.events import Answer, Failure
 from fallback.proxy.failures import invalid
 from fallback.proxy.toolset import Toolbox, read_choice
-from fallback.proxy.wires.fields import model_of, schema_of, think_of
+from fallback.proxy.wires.fields import NOT_HERE, model_of, schema_of, think_of
 from fallback.proxy.wires.openai_chat import error_body
 from fallback.proxy.wires.responses_items import read_items
 from fallback.proxy.wires.responses_stream import Encoder, whole_response
@@ -41,7 +41,8 @@ class OpenAIResponses:
         model = model_of(body)
         _check_memory(body)
         offered = read_tools(body.get("tools"))
-        items = read_items(body.get("instructions"), body.get("input"), offered)
+        notice = NOT_HERE if offered.ignored and not offered.tools else ""
+        items = read_items(body.get("instructions"), body.get("input"), offered, notice=notice)
         if not items.history.messages:
             raise Refused(invalid("input is empty: there is nothing to answer", param="input"))
         tools = toolbox.read(offered.tools)

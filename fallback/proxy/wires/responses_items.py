@@ -81,18 +81,19 @@ class Items:
             self.history.user(content.text, content.images)
 
 
-def read_items(instructions: Any, value: Any, offered: Offered) -> Items:
+def read_items(instructions: Any, value: Any, offered: Offered, *, notice: str = "") -> Items:
     """The whole conversation of a request.
 
     Args:
         instructions: said before everything else.
         value: ``input``: a text, or items.
         offered: the tools, whose names in old calls are the model's then.
+        notice: what we add to the instructions, if there is input.
     """
     items = Items(offered)
-    told = read_content(instructions).text
-    if told.strip():
-        items.history.system(told)
+    for told in (read_content(instructions).text, notice if value else ""):
+        if told.strip():
+            items.history.system(told)
     for entry in array(value) if not isinstance(value, str) else [value]:
         if isinstance(entry, str):
             items.end_turn()
