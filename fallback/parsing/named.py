@@ -322,7 +322,9 @@ class NamedReader:
         name = opener.group("name")
         tool = self.catalogue.resolve(name)
         declared = (tool.parameters.get("properties") or {}) if tool else {}
-        spelling = replace(tag_per_parameter(name, declared), dialect="xml", closer=INVOKE_END)
+        spelling = tag_per_parameter(name, declared)
+        words = spelling.words and spelling.words | {"parameters", "invoke"}
+        spelling = replace(spelling, dialect="xml", closer=INVOKE_END, words=words)
         return (yield from self._pairs(at, name, opener.end(), spelling))
 
     def xtml(self, at: int) -> Generator[Waiter | None, None, Item | None]:

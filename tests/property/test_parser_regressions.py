@@ -61,6 +61,8 @@ def read(*chunks: str) -> Reading:
         "[`now(",
         # A parenthesis in front of a name was judged before the name's own had come.
         '[now(),(get_weather(city="d")]',
+        # The tags that end a call were not awaited by those of its parameters.
+        "<invoke><tool_name>get_weather</tool_name><parameters><city>x</city></para></invoke>",
         # A line separator is no end of a line, so no fence closes behind it.
         "```python\nx\n\u2028```",
         # A quote between the label and the name let the label go.
