@@ -99,10 +99,8 @@ def models_page(listing: Mapping[str, Any]) -> dict[str, Any]:
         listing: the same in OpenAI's form.
     """
     names = [text_of(obj(model).get("id")) for model in array(listing.get("data"))]
-    models = [
-        {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
-        for name in names
-    ]
+    always = {"type": "model", "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}
+    models = [{**always, "id": name, "display_name": name} for name in names]
     ends = {"first_id": names[0], "last_id": names[-1]} if names else {}
     return {"data": models, "has_more": False, "first_id": None, "last_id": None, **ends}
 
