@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fallback.policy import Deny as Deny
     from fallback.policy import ExecutionContext as ExecutionContext
     from fallback.policy import Policy as Policy
+    from fallback.proxy.transport import AsyncTransport as AsyncTransport
+    from fallback.proxy.transport import Transport as Transport
+    from fallback.proxy.wrap import wrap as wrap
     from fallback.session import AsyncSession as AsyncSession
     from fallback.session import Session as Session
     from fallback.tools import Injected as Injected
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AsyncSession": "fallback.session",
+    "AsyncTransport": "fallback.proxy.transport",
     "Catalogue": "fallback.catalogue",
     "Deny": "fallback.policy",
     "ExecutionContext": "fallback.policy",
@@ -45,13 +49,16 @@ _HOME = {
     "Tool": "fallback.tools",
     "ToolCall": "fallback.messages",
     "ToolResult": "fallback.messages",
+    "Transport": "fallback.proxy.transport",
     "Turn": "fallback.messages",
     "parse": "fallback.parsing",
     "tool": "fallback.tools",
+    "wrap": "fallback.proxy.wrap",
 }
 
 __all__ = [
     "AsyncSession",
+    "AsyncTransport",
     "Catalogue",
     "Deny",
     "ExecutionContext",
@@ -66,9 +73,11 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "Transport",
     "Turn",
     "parse",
     "tool",
+    "wrap",
 ]
 
 

@@ -58,6 +58,8 @@ class Flow:
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
+        if self._queue.empty():  # whoever still waits for more
+            self._queue.put_nowait(None)
 
     async def _pull(self) -> None:
         try:

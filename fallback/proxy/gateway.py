@@ -71,6 +71,7 @@ class Gateway:
         settings: what it is told.
         upstream: the server behind; made from the settings if not given, and closed with this.
         limits: of one reply of a model.
+        observer: what is told of the answers; made from the settings if not given.
 
     Raises:
         ConfigurationError: the keys cannot be read, or there is no upstream.
@@ -82,10 +83,11 @@ class Gateway:
         *,
         upstream: Upstream | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        observer: Observer | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.upstream = upstream or Upstream(self.settings, limits=limits)
-        self.observer = Observer(traces=self.settings.traces)
+        self.observer = observer or Observer(traces=self.settings.traces)
         self._guard = Guard(self.settings)
         self._gate = self._make_gate()
         self._answerer = Answerer(self.upstream, self.settings, limits=limits)
@@ -282,7 +284,9 @@ class Gateway:
             headers["retry-after"] = str(max(int(failure.retry_after), 1))
         if failure.kind == "unauthorized":
             headers["www-authenticate"] = "Bearer"
-        return json_reply(failure.status, body, headers)
+        reply = json_reply(failure.status, body, headers)
+        reply.failure = failure
+        return reply
 
 
 def _voice(path: str) -> Wire | None:

@@ -48,12 +48,16 @@ async def _nothing() -> None:
 
 @dataclass(slots=True)
 class Outgoing:
-    """A response; ``close`` has to be awaited when it has been sent, or cannot be."""
+    """A response; ``close`` has to be awaited when it has been sent, or cannot be.
+
+    ``failure`` is what went wrong, where the response tells of an error of ours.
+    """
 
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes | AsyncIterator[bytes] = b""
     close: Callable[[], Awaitable[None]] = _nothing
+    failure: Failure | None = None
 
 
 def json_reply(

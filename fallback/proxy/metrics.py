@@ -7,13 +7,16 @@ from typing import Any
 
 from fallback.proxy.course import Record
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "Uncounted"]
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class Metrics:
     """The figures of one process; :meth:`text` adds those of other workers where there are some."""
+
+    running: Any
+    first: Any
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -73,3 +76,29 @@ class Metrics:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # untyped there
         return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class Uncounted(Metrics):
+    """No figures: for a gateway inside the client's own process, where nobody collects them."""
+
+    def __init__(self) -> None:
+        self.running = self.first = _Nothing()
+
+    def ended(self, wire: str, outcome: str, record: Record, seconds: float) -> None:
+        """Nothing is kept."""
+
+    def text(self) -> tuple[bytes, str]:
+        """There is nothing to tell."""
+        return b"", "text/plain"
+
+
+class _Nothing:
+    """Takes what a gauge and a histogram take."""
+
+    def labels(self, *names: str) -> _Nothing:
+        return self
+
+    def inc(self, amount: float = 1) -> None:
+        return None
+
+    dec = observe = inc

@@ -51,10 +51,11 @@ class Observer:
 
     Args:
         traces: whether spans are made; where they go is OpenTelemetry's business.
+        metrics: where figures are kept; new ones if not given.
     """
 
-    def __init__(self, *, traces: bool = False) -> None:
-        self.metrics = Metrics()
+    def __init__(self, *, traces: bool = False, metrics: Metrics | None = None) -> None:
+        self.metrics = metrics or Metrics()
         self._tracer: Any = None
         if traces:
             from opentelemetry import trace

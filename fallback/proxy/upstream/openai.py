@@ -23,6 +23,7 @@ from fallback.errors import (
     BackendProtocolError,
     BackendStatusError,
     CapabilityError,
+    ConfigurationError,
     ContextWindowError,
     ModelNotFoundError,
 )
@@ -67,7 +68,13 @@ class OpenAIBackend:
 
     async def astream(self, request: GenerationRequest) -> AsyncGenerator[Chunk]:
         """See :meth:`fallback.backend.AsyncBackend.astream`."""
-        from httpx_sse import EventSource
+        try:
+            from httpx_sse import EventSource
+        except ImportError:
+            raise ConfigurationError(
+                f"{self._where} speaks OpenAI's wire, which needs httpx-sse:"
+                " pip install 'toolcall-fallback[server]'"
+            ) from None
 
         if request.catalogue is not None:
             raise CapabilityError(

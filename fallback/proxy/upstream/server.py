@@ -56,6 +56,7 @@ class Upstream:
         settings: ``upstream`` and ``upstream_kind`` of them, and the key that belongs to it.
         limits: timeouts.
         transport: for tests and for in-process servers, in place of the network.
+        auth: puts credentials on each request.
 
     Attributes:
         url: the address, without a slash at its end.
@@ -68,8 +69,10 @@ class Upstream:
         *,
         limits: Limits = DEFAULT_LIMITS,
         transport: httpx.AsyncBaseTransport | None = None,
+        auth: httpx.Auth | None = None,
     ) -> None:
-        self._settings, self._limits, self._transport = settings, limits, transport
+        self._settings, self._limits = settings, limits
+        self._transport, self._auth = transport, auth
         self.url = resolve_host(settings.upstream, limits=limits).url.rstrip("/")
         self.where = without_secret(self.url)
         self._kind = settings.upstream_kind
@@ -151,6 +154,7 @@ class Upstream:
                 "headers": {"Authorization": f"Bearer {key}"} if key else {},
                 "limits": httpx.Limits(max_connections=_POOL, max_keepalive_connections=_POOL),
                 "timeout": self._timeout(),
+                "auth": self._auth,
             }
             self._client = httpx.AsyncClient(**settings, **self._reached())
         return self._client
