@@ -1,4 +1,4 @@
-"""A model server that begins to answer and then waits, until it is let go on or its client leaves."""
+"""A model server that begins to answer and waits, until it is let go on or its client leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Held:
-    """The server: ``asked`` once it has begun, ``go_on`` is the test's word, ``gone`` the client's."""
+    """The server: ``asked`` once it has begun; ``go_on`` is set by the test, ``gone`` by leaving."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -36,7 +36,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._line({"response": "Once", "done": False})
         self.held.asked.set()
         while not self.held.go_on.wait(0.01):
-            if select.select([self.connection], [], [], 0)[0]:  # only a client that leaves says more
+            if select.select([self.connection], [], [], 0)[
+                0
+            ]:  # only a client that leaves says more
                 return self.held.gone.set()
         self._line({"response": " upon a time.", "done": False})
         return self._line({"response": "", "done": True, "done_reason": "stop"})

@@ -21,6 +21,8 @@ How a request travels, and where a new wire plugs in::
 * ``gateway`` has the routes and no framework: ``await gateway.handle(incoming)`` is all that the
   ASGI application (``app``) and an in-process transport need. ``flow`` starts a stream early, keeps
   it alive, and ends the generation when the client has gone.
+* ``transport`` and ``wrap`` carry requests to a gateway in the client's own process; ``inside``
+  says which upstream they mean, and ``loopthread`` lets blocking code wait for them.
 * ``upstream`` is the server behind: a backend for generations, and everything else as it is.
 
 To add a wire: write ``wires/<name>.py`` with a class that has the four methods of

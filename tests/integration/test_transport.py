@@ -247,7 +247,7 @@ def test_errors_are_those_that_the_clients_know(upstream: Pair) -> None:
         with pytest.raises(ollama.ResponseError, match="has no model") as missing:
             client.chat("nobody", [QUESTION], tools=[ADD])
         assert missing.value.status_code == 404
-        with pytest.raises(ollama.ResponseError, match="ended|broke|closed|before"):
+        with pytest.raises(ollama.ResponseError, match=r"ended|broke|closed|before"):
             list(client.chat("dies", [QUESTION], tools=[ADD], stream=True))
 
 
@@ -286,9 +286,7 @@ def test_the_client_s_own_patience_counts(library: Any) -> None:
         client.post(f"{upstream.url}/api/chat", json=body_of(stream=False))
 
     async def ask() -> None:
-        async with library.AsyncClient(
-            transport=fallback.AsyncTransport(), timeout=0.05
-        ) as client:
+        async with library.AsyncClient(transport=fallback.AsyncTransport(), timeout=0.05) as client:
             with held() as other, pytest.raises(library.ReadTimeout):
                 await client.post(f"{other.url}/api/chat", json=body_of(stream=False))
 
@@ -409,4 +407,3 @@ def test_a_transport_that_nobody_has_any_more_leaves_no_thread(slow: Held) -> No
     del response, lines, request
     thread.join(10)
     assert not thread.is_alive()
-
