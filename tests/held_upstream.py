@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Held:
-    """The server: ``asked`` once it has begun; ``go_on`` is set by the test, ``gone`` by leaving."""
+    """``asked``: it has begun; ``go_on``: the test lets it; ``gone``: the client has left."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -123,6 +123,13 @@ def test_openai_s_client_gets_calls_and_gives_results(
     assert "three it is" in upstream.generations()[-1]["prompt"]
 
 
+def test_openai_s_responses_go_the_same_way(chat: openai.OpenAI) -> None:
+    tool: Any = {"type": "function", **ADD["function"]}
+    reply = chat.responses.create(model="call", input="What is 1 + 2?", tools=[tool])
+    (call,) = [item for item in reply.output if item.type == "function_call"]
+    assert (call.name, json.loads(call.arguments)) == ("add", {"a": 1, "b": 2})
+
+
 def test_anthropic_s_client_gets_calls(upstream: Pair) -> None:
     http = httpx2.Client(transport=fallback.Transport())
     tool: Any = {"name": "add", "input_schema": ADD["function"]["parameters"]}

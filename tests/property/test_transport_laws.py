@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import httpx2
@@ -52,6 +53,25 @@ def test_what_stands_before_the_api_is_the_server_s_address(
     head = "".join(f"/{segment}" for segment in prefix)
     assert split(f"{head}{mark}{rest}") == (head, f"{mark}{rest}")
     assert "".join(split(head)) == head
+
+
+@given(
+    prefix=st.lists(SEGMENT, max_size=2),
+    mark=st.sampled_from(["/api/", "/v1/"]),
+    rest=st.text("aZ9é %:?#&=+", min_size=1, max_size=8),
+    query=st.sampled_from(["", "?a=1&b=%20c"]),
+    library=st.sampled_from([httpx, httpx2]),
+)
+def test_what_passes_through_goes_where_the_client_would_have_gone(
+    prefix: list[str], mark: str, rest: str, query: str, library: Any
+) -> None:
+    head = "".join(f"/{segment}" for segment in prefix)
+    url = library.URL(f"https://models.test{head}{mark}x/{quote(rest, safe='')}{query}")
+    network = Echo()
+    with library.Client(transport=fallback.Transport(network=network)) as client:
+        assert client.put(url, content=b"x").content == b"x"
+    sent = network.requests[-1].url
+    assert (sent.path, sent.query, sent.host) == (url.path, url.query, url.host)
 
 
 NAMES = st.sampled_from(["authorization", "x-api-key", "api-key", "cookie", "x-mine", "proxy-auth"])
