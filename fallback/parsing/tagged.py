@@ -25,6 +25,7 @@ from fallback.parsing.strict import decode_at
 _AROUND_CALLS = ("close", "call", "end", "element")
 _LONGEST_TAG = 300
 _TAG_ARRIVES = AnyOf(">")
+_PAIR_OPENERS = ("<arg_key", "<ifm|arg_key", "<longcat_arg_key")
 
 
 class Content:
@@ -150,8 +151,7 @@ class TagReader:
             yield _TAG_ARRIVES
         while (
             not source.final
-            and source.buf[at : at + 1] == "<"
-            and (source.buf.startswith("<arg_key", at) or source.buf.startswith("<ifm|arg_key", at))
+            and source.buf.startswith(_PAIR_OPENERS, at)
             and source.buf.count(">", at, at + 400) < 3
             and len(source.buf) - at < 400
         ):
