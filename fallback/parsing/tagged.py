@@ -128,6 +128,8 @@ class TagReader:
     def whole_tag(self, at: int) -> Generator[Waiter | None, None, None]:
         """Wait until the tag at ``at``, if there is one, is whole."""
         source = self.source
+        while not source.final and source.buf[at : at + 40] in markers.prefixes():
+            yield None
         while (
             not source.final
             and source.buf.startswith("<", at)

@@ -65,6 +65,8 @@ def read(*chunks: str) -> Reading:
         "<invoke><tool_name>get_weather</tool_name><parameters><city>x</city></para></invoke>",
         # The key of a pair was read before the tag of its value had come.
         "<longcat_tool_call>now<longcat_arg_key>a</longcat_arg_key>\n<longcat_arg_value>x",
+        # A marker behind the opening tag was looked at before it was whole.
+        '<function=get_weather><<function>>{"city": "Oslo"}',
         # A line separator is no end of a line, so no fence closes behind it.
         "```python\nx\n\u2028```",
         # A quote between the label and the name let the label go.
