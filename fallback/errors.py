@@ -22,6 +22,7 @@
     │   └─ BackendProtocolError            an undecodable, failed or unfinished reply
     ├─ EngineError                         the embedded engine or its model store
     ├─ LedgerError                         the ledger: locked, damaged, not there, or not to be done
+    ├─ McpError                            an MCP server that does not start, answer or make sense
     └─ UsageError (RuntimeError)           ``feed()`` after ``close()``, a session used twice
 
     ToolFailed, ToolRetry, ToolTransient,  signals a tool raises; they are not FallbackErrors
@@ -161,12 +162,24 @@ class LedgerError(FallbackError):
     """The ledger cannot be read or written, or what is asked of it goes against what it holds."""
 
 
+class McpError(FallbackError):
+    """An MCP server does not start or answer, has ended, or says what cannot be used."""
+
+
 class UsageError(FallbackError, RuntimeError):
     """An object was used in a way that its state does not allow."""
 
 
 class ToolFailed(Exception):
-    """Raised by a tool: it has failed for good. The model is told, and should not try again."""
+    """Raised by a tool: it has failed for good. The model is told, and should not try again.
+
+    Attributes:
+        untrusted: whether the words are those of others, such as a server's; then they are marked.
+    """
+
+    def __init__(self, *message: object, untrusted: bool = False) -> None:
+        super().__init__(*message)
+        self.untrusted = untrusted
 
 
 class ToolRetry(Exception):

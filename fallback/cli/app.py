@@ -24,6 +24,11 @@ from fallback.cli.options import (
     LedgerUrl,
     Masked,
     MaxSteps,
+    Mcp,
+    McpHide,
+    McpOnly,
+    McpRisk,
+    McpTrust,
     Mode,
     Model,
     NumCtx,
@@ -106,8 +111,14 @@ def run(
     ] = None,
     approve: AskHere = False,
     mask: Masked = None,
+    mcp: Mcp = None,
+    mcp_trust: McpTrust = None,
+    mcp_only: McpOnly = None,
+    mcp_hide: McpHide = None,
+    mcp_risk: McpRisk = None,
 ) -> int:
     """Ask a model one question and let it use tools; shows what happens, step by step."""
+    from fallback.cli.mcp_servers import mcp_servers
     from fallback.cli.run import RunOptions, run_question
 
     return run_question(
@@ -131,6 +142,7 @@ def run(
             ledger=ledger,
             approve=approve,
             mask=tuple(name.value for name in mask or ()),
+            mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
         )
     )
 
@@ -154,8 +166,14 @@ def resume(
     ledger: LedgerUrl = None,
     approve: AskHere = False,
     mask: Masked = None,
+    mcp: Mcp = None,
+    mcp_trust: McpTrust = None,
+    mcp_only: McpOnly = None,
+    mcp_hide: McpHide = None,
+    mcp_risk: McpRisk = None,
 ) -> int:
     """Go on with a turn that waited for an approval; give the options that it was begun with."""
+    from fallback.cli.mcp_servers import mcp_servers
     from fallback.cli.run import RunOptions, resume_turn
 
     return resume_turn(
@@ -177,6 +195,7 @@ def resume(
             ledger=ledger,
             approve=approve,
             mask=tuple(name.value for name in mask or ()),
+            mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
         )
     )
 

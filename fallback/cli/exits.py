@@ -19,6 +19,7 @@ from fallback.errors import (
     FallbackError,
     FlowFileError,
     LedgerError,
+    McpError,
     ModelNotFoundError,
     ToolFileError,
 )
@@ -82,6 +83,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (BackendError, ExitCode.BACKEND),
     (EngineError, ExitCode.ENGINE),
     (LedgerError, ExitCode.LEDGER),
+    (McpError, ExitCode.BACKEND),
     (FallbackError, ExitCode.USAGE),
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
     (BrokenPipeError, ExitCode.PIPE_CLOSED),

@@ -28,6 +28,40 @@ Context = Annotated[
     list[str] | None,
     typer.Option("--context", metavar="KEY=VALUE", help="An injected parameter; may be repeated."),
 ]
+Mcp = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mcp",
+        metavar="[NAME=]COMMAND|URL",
+        help="A server of tools: the command that starts it, or its URL; may be repeated.",
+    ),
+]
+McpTrust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mcp-trust",
+        metavar="NAME",
+        help="Believe that server's hints and results; may be repeated.",
+    ),
+]
+McpOnly = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mcp-only", metavar="[NAME:]TOOL", help="Take only these of its tools; may be repeated."
+    ),
+]
+McpHide = Annotated[
+    list[str] | None,
+    typer.Option("--mcp-hide", metavar="[NAME:]TOOL", help="Leave it out; may be repeated."),
+]
+McpRisk = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mcp-risk",
+        metavar="[NAME:]TOOL=TIER",
+        help="What a tool can do: read_only, reversible_write, ...; may be repeated.",
+    ),
+]
 LedgerUrl = Annotated[
     str | None,
     typer.Option(

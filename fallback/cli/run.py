@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from fallback.catalogue import Catalogue
 from fallback.cli.approvals import ask_here
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import context_values, read_text
-from fallback.cli.output import console, only_json, write_json
+from fallback.cli.output import complain, console, only_json, write_json
 from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
@@ -23,6 +23,7 @@ from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop.progress import Progress
+from fallback.mcp import McpServer, McpTools
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
 from fallback.policy import ExecutionContext
@@ -58,6 +59,7 @@ class RunOptions:
     ledger: str | None = None
     approve: bool = False
     mask: tuple[str, ...] = ()
+    mcp: tuple[McpServer, ...] = ()
 
     @property
     def authority(self) -> ExecutionContext:
@@ -133,14 +135,32 @@ def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline |
     address = resolve_host(options.host)
     # Resolved once: what was found is now named, so that nothing is looked for a second time.
     server = connect(address.url, endpoint=options.endpoint, limits=options.limits)
-    with closing(server):
+    with ExitStack() as stack:
+        stack.enter_context(closing(server))
         model = options.model or default_model(address, server)
         backend: Backend = server
+        outside = _mcp_tools(options, stack, timeline)
         if timeline is not None:
-            timeline.headline(model, server.where, counted(len(catalogue), "tool"))
+            others = outside.offered(tool.name for tool in catalogue) if outside else ()
+            tools = counted(len(catalogue) + len(others), "tool")
+            timeline.headline(model, server.where, tools)
             backend = Overheard(backend, timeline)
-        session = session_of(options, model, catalogue, backend, ledger)
+        session = session_of(options, model, catalogue, backend, ledger, mcp=outside or ())
         return ask(session, question, timeline, resume=options.turn)
+
+
+def _mcp_tools(options: RunOptions, stack: ExitStack, timeline: Timeline | None) -> McpTools | None:
+    """The servers of tools that are asked for, ended with the stack; what they say is shown."""
+    if not options.mcp:
+        return None
+
+    def noted(note: str) -> None:
+        if timeline is not None:
+            timeline.remark("mcp", note)
+        else:
+            complain(note)
+
+    return stack.enter_context(McpTools(options.mcp, limits=options.limits, on_note=noted))
 
 
 def session_of(
@@ -152,6 +172,7 @@ def session_of(
     *,
     instructions: str = "",
     on_event: Callable[[Progress], object] | None = None,
+    mcp: McpTools | tuple[()] = (),
 ) -> Session:
     """The session that the command line asks for."""
     return Session(
@@ -170,6 +191,7 @@ def session_of(
         num_ctx=options.num_ctx,
         mask=[MASKS[name] for name in options.mask],
         grounding=ungrounded,
+        mcp=mcp,
     )
 
 

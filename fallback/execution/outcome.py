@@ -156,6 +156,7 @@ def conclude(
     output, ending = _unwrapped(ending)
     said = _described(prepared, ending)
     untrusted = job.tool.untrusted if output.untrusted is None else output.untrusted
+    untrusted = untrusted or said.quoted
     untrusted = untrusted and said.status != "paused"
     provenance, warnings = output.sources, tuple(output.warnings)
     try:
@@ -166,7 +167,7 @@ def conclude(
             provenance=provenance,
             warnings=warnings,
             # Our own words about a failure are the application's.
-            untrusted=untrusted and said.value is not None,
+            untrusted=untrusted and (said.value is not None or said.quoted),
         )
     except MaskError as error:
         view = shown(f"Error: the result cannot be shown, {error}.", limit=limits.result_chars)
@@ -215,6 +216,7 @@ class _Said:
     retryable: bool = False
     value: Any = None
     fields: tuple[str, ...] = ()
+    quoted: bool = False  # whether a failure is told in words of others
 
 
 def _described(prepared: Prepared, ending: Ending) -> _Said:
@@ -240,7 +242,8 @@ def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
         fields = tuple(map(str, error.fields))
         return _Said("retry", told, "invalid_arguments", retryable=True, fields=fields)
     if isinstance(error, ToolFailed):
-        return _Said("error", f"Error: {message}\nCalling again will not help.", "failed")
+        told = f"Error: {message}\nCalling again will not help."
+        return _Said("error", told, "failed", quoted=error.untrusted)
     if isinstance(error, ToolTransient):
         return _Said("error", f"Error: {message or 'not available right now'}", "transient")
     if isinstance(error, ToolConflict):

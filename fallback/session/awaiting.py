@@ -47,6 +47,7 @@ class AsyncSession(SessionBase):
         """Give back what the session opened itself."""
         if self._owns_backend:
             await self._backend.aclose()
+        await asyncio.to_thread(self._offer.close)
         self._books.close()
 
     async def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
@@ -74,6 +75,7 @@ class AsyncSession(SessionBase):
         self, turn_id: str, *, results: Mapping[str, Any] | None = None
     ) -> AsyncGenerator[Progress]:
         """See :meth:`fallback.session.Session.resume_stream`."""
+        await self._aoffered()
         paused = await aplay(self._taken_up(turn_id, results))
         async with aclosing(self._turn_of(None, paused)) as events:
             async for event in events:
@@ -82,6 +84,8 @@ class AsyncSession(SessionBase):
     async def _turn_of(
         self, question: Message | None, paused: Paused | None
     ) -> AsyncGenerator[Progress]:
+        if paused is None:
+            await self._aoffered()
         with self._driving(question, paused) as drive:
             if paused is not None:
                 await aplay(drive.oversight.resumed())
@@ -107,6 +111,11 @@ class AsyncSession(SessionBase):
         if drive.ended.error is not None:
             raise drive.ended.error
         yield TurnEnded(drive.ended.turn)
+
+    async def _aoffered(self) -> None:
+        """:meth:`_offered`, without blocking the event loop."""
+        if self._offer.outside:  # otherwise there is nothing to wait for
+            await asyncio.to_thread(self._offered)
 
     def _perform(self, drive: Drive, action: Action) -> AsyncGenerator[Progress | Outcome]:
         """Do what the turn asks: events, and last the outcome."""

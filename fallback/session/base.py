@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import PROMPTED, Dialect
@@ -46,9 +46,13 @@ from fallback.routing import Route
 from fallback.session.approving import Ask
 from fallback.session.books import Books
 from fallback.session.drive import Drive
+from fallback.session.offer import ToolOffer
 from fallback.session.oversight import Oversight, take_up
 from fallback.session.provenance import Provenance
 from fallback.tools import ToolLike
+
+if TYPE_CHECKING:
+    from fallback.mcp import McpServer, McpTools
 
 __all__ = ["SessionBase"]
 
@@ -87,6 +91,7 @@ class SessionBase:
         parallel_tool_calls: bool = True,
         eager: bool = False,
         respond: bool = False,
+        mcp: McpTools | Iterable[McpServer | str] = (),
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
@@ -107,7 +112,7 @@ class SessionBase:
             dialect=_dialect(dialect),
             mode=mode,
             instructions=instructions,
-            tool_choice=_choice(tool_choice, catalogue),
+            tool_choice=tool_choice,
             limits=limits,
             masks=_masks(mask),
             grounding=grounding,
@@ -122,6 +127,9 @@ class SessionBase:
             policy=policy,
             context=authority,
         )
+        self._offer = ToolOffer(catalogue, mcp, limits)
+        if not self._offer.outside:
+            _choice(tool_choice, catalogue)
         self._ask = approve
         self._books = Books(ledger, authority.clock)
         self._conversation = f"conversation_{secrets.token_hex(8)}"
@@ -201,7 +209,7 @@ class SessionBase:
         Raises:
             ConfigurationError: there is no such tool.
         """
-        plan = self._plan
+        plan = self._offered()
         if tools is not None:
             kept = [*tools, *([respond_tool().name] if plan.respond else [])]
             plan = replace(plan, catalogue=plan.catalogue.only(*dict.fromkeys(kept)))
@@ -214,6 +222,7 @@ class SessionBase:
             tainted=plan.tainted or tainted,
         )
         twin._owns_backend = False
+        twin._offer = ToolOffer(twin._plan.catalogue)
         twin._conversation = f"conversation_{secrets.token_hex(8)}"
         twin._busy, twin._drive = threading.Lock(), None
         twin._messages, twin._turn = (), None
@@ -227,6 +236,19 @@ class SessionBase:
         drive = self._drive
         if drive is not None:
             drive.wake.cancel()
+            self._offer.cancel()
+
+    def _offered(self) -> Plan:
+        """The plan with the tools as they are now: those of a turn stay what they are.
+
+        Raises:
+            McpError: a server of tools does not start.
+        """
+        catalogue = self._offer.catalogue()
+        if catalogue is not self._plan.catalogue:
+            self._plan = replace(self._plan, catalogue=catalogue)
+        _choice(self._plan.tool_choice, catalogue)
+        return self._plan
 
     def _asked(self, question: str, images: Iterable[str]) -> Message:
         asked = Message(role="user", content=question, images=tuple(images))
@@ -253,6 +275,7 @@ class SessionBase:
             try:
                 yield drive
             except BaseException as cause:
+                self._offer.cancel()  # nobody waits for its calls any more
                 drive.abandon(cause)
                 if self._books.audited:
                     with suppress(LedgerError):  # what was raised first is what has to be heard

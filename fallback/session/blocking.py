@@ -76,6 +76,9 @@ class Session(SessionBase):
         respond: offer a tool ``respond(text)`` whose call is the answer, for models that call a
             tool whatever they are asked.
         think: whether (or how hard) a thinking model should think; ``None`` leaves it alone.
+        mcp: servers of tools: command lines, URLs, ``McpServer`` objects, or an open ``McpTools``,
+            which is not closed with the session. They start with the first turn; each turn has the
+            tools that there are when it begins.
         read_text: whether, in native mode, a reply in which the server reports no calls is searched
             for them; without it the session takes the server's word, as most applications do.
 
@@ -93,6 +96,7 @@ class Session(SessionBase):
         """Give back what the session opened itself."""
         if self._owns_backend:
             self._backend.close()
+        self._offer.close()
         self._books.close()
 
     def run(self, question: str, *, images: Iterable[str] = ()) -> Turn:
@@ -144,9 +148,12 @@ class Session(SessionBase):
         self, turn_id: str, *, results: Mapping[str, Any] | None = None
     ) -> Generator[Progress]:
         """The same as :meth:`resume`, event by event; the last is ``TurnEnded``."""
+        self._offered()
         return self._turn_of(None, play(self._taken_up(turn_id, results)))
 
     def _turn_of(self, question: Message | None, paused: Paused | None) -> Generator[Progress]:
+        if paused is None:
+            self._offered()
         with self._driving(question, paused) as drive:
             if paused is not None:
                 play(drive.oversight.resumed())
