@@ -17,7 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 CITY: dict[str, Any] = {
@@ -77,19 +77,12 @@ def server_of(state: State) -> Server[Any]:
             return await answer(state, ctx, params.arguments or {})
         return said(f"{params.name} ran")
 
-    server = Server(
+    return Server(
         "tests",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(state.bus),
     )
-    if "--old" in sys.argv:  # as servers before protocol 2026-07-28
-        server.add_request_handler("server/discover", types.RequestParams, unknown)
-    return server
-
-
-async def unknown(ctx: Any, params: Any) -> Any:
-    raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
 
 
 def said(text: str, **more: Any) -> types.CallToolResult:
@@ -161,8 +154,27 @@ ANSWERS = {
 async def on_stdio() -> None:
     server = server_of(State())
     changes = NotificationOptions(tools_changed=True)
+    options = server.create_initialization_options(changes)
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options(changes))
+        if "--old" not in sys.argv:
+            await server.run(read, write, options)
+            return
+        send, receive = anyio.create_memory_object_stream[Any](0)
+        async with anyio.create_task_group() as group, send, receive:
+            group.start_soon(without_discovery, read, write, send)
+            await server.run(receive, write, options)
+
+
+async def without_discovery(read: Any, write: Any, send: Any) -> None:
+    """As servers before protocol 2026-07-28 answer, who have never heard of it."""
+    async with send:
+        async for message in read:
+            if getattr(message.message, "method", "") == "server/discover":
+                error = types.ErrorData(code=types.METHOD_NOT_FOUND, message="Method not found")
+                told = types.JSONRPCError(jsonrpc="2.0", id=message.message.id, error=error)
+                await write.send(SessionMessage(told))
+            else:
+                await send.send(message)
 
 
 async def on_http() -> None:
