@@ -60,7 +60,7 @@ def _dull() -> re.Pattern[str]:
     A tag that is only named after a tool counts at the start of a line, so in here it does not.
     """
     marker, tag = markers.pattern().pattern, _TAG.pattern.removesuffix(_LONE) + ")"
-    return re.compile(rf"(?:(?!{marker}|{tag})[<\[][^<\[\n]*+)++")
+    return re.compile(rf"(?:(?!{marker}|{tag})[<\[][^<\[\n✿]*+)++")
 
 
 class Scanner:

@@ -67,6 +67,8 @@ def read(*chunks: str) -> Reading:
         "<longcat_tool_call>now<longcat_arg_key>a</longcat_arg_key>\n<longcat_arg_value>x",
         # A marker behind the opening tag was looked at before it was whole.
         '<function=get_weather><<function>>{"city": "Oslo"}',
+        # A flower that had only begun was passed over with the bracket in front of it.
+        'x <a ✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}',
         # A line separator is no end of a line, so no fence closes behind it.
         "```python\nx\n\u2028```",
         # A quote between the label and the name let the label go.
