@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from fallback.errors import ConfigurationError
-from fallback.hosts import EMBEDDED, parse_host, resolve_host
+from fallback.hosts import parse_host, resolve_host
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming, Outgoing
@@ -192,12 +192,10 @@ def _goes(name: str, *, own: bool) -> bool:
 
 
 def _origin(url: str) -> str:
-    """Scheme, host and port, for comparison."""
-    if url == EMBEDDED:
-        return url
-    parts = httpx.URL(url)
-    return f"{parts.scheme}://{parts.host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    """Scheme, host and port of an address as :func:`fallback.hosts.parse_host` writes it."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}"
 
 
 def _has_login(url: str) -> bool:
-    return url != EMBEDDED and bool(httpx.URL(url).userinfo)
+    return "@" in url.partition("://")[2].partition("/")[0]

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -32,8 +32,16 @@ from fallback.proxy.settings import Settings
 
 __all__ = ["AsyncTransport", "Transport"]
 
+if TYPE_CHECKING:
+    # What is of any class may be given to the clients of httpx and of httpx2 alike; each declares a
+    # base class of its own, and looks at what it is given only by calling it.
+    from typing import Any as _AsyncBase
+    from typing import Any as _Base
+else:
+    _Base, _AsyncBase = httpx.BaseTransport, httpx.AsyncBaseTransport
 
-class Transport(httpx.BaseTransport):
+
+class Transport(_Base):  # type: ignore[misc]  # any class, see above
     """Gives a blocking client tools for models that have none.
 
     Requests are answered on a thread of this transport, which any number of threads may share and
@@ -65,7 +73,7 @@ class Transport(httpx.BaseTransport):
         self._homes: dict[int, _Home] = {}
         self._closed = False
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: Any) -> Any:
         """See :class:`httpx.BaseTransport`."""
         home = self._home()
         opened: list[Outgoing] = []
@@ -99,7 +107,7 @@ class Transport(httpx.BaseTransport):
         return home
 
 
-class AsyncTransport(httpx.AsyncBaseTransport):
+class AsyncTransport(_AsyncBase):  # type: ignore[misc]  # any class, see above
     """The same for an asynchronous client, in the event loop that the client is used in.
 
     Args:
@@ -124,7 +132,7 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         )
         self._closed = False
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: Any) -> Any:
         """See :class:`httpx.AsyncBaseTransport`."""
         gateways = self._gateways()
         opened: list[Outgoing] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
+import base64
 import copy
 import json
 import socket
@@ -226,6 +228,18 @@ def test_the_key_of_the_upstream_comes_before_that_of_the_client(upstream: Pair)
     assert authorizations(upstream) == {"Bearer ours"}
 
 
+def test_a_password_in_the_address_of_the_upstream_comes_before_the_key_of_the_client(
+    upstream: Pair,
+) -> None:
+    named = upstream.url.replace("://", "://ada:secret@")
+    http = httpx2.Client(transport=fallback.Transport(upstream=named))
+    with openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="mine", http_client=http) as client:
+        client.chat.completions.create(model="call", messages=[QUESTION], tools=[ADD])
+        client.embeddings.with_raw_response.create(model="text", input="a")
+    (sent,) = authorizations(upstream)
+    assert sent == f"Basic {base64.b64encode(b'ada:secret').decode()}"
+
+
 def test_each_of_many_threads_sends_its_own_key(upstream: Pair) -> None:
     with httpx.Client(base_url=upstream.url, transport=fallback.Transport()) as client:
         started = threading.Barrier(8)
@@ -375,6 +389,20 @@ def test_cancelling_a_task_ends_the_generation(slow: Held) -> None:
             assert await asyncio.to_thread(slow.gone.wait, 10)
 
     turn(ask)
+
+
+def test_an_interrupted_program_ends_the_generation(slow: Held) -> None:
+    def interrupt() -> None:
+        slow.asked.wait(10)
+        _thread.interrupt_main()
+
+    interrupting = threading.Thread(target=interrupt)
+    with httpx.Client(transport=fallback.Transport()) as client:
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.post(f"{slow.url}/api/chat", json=body_of(stream=False))
+        assert slow.gone.wait(10)
+    interrupting.join()
 
 
 def test_closing_the_transport_ends_what_other_threads_wait_for(slow: Held) -> None:

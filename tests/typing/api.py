@@ -147,3 +147,19 @@ def results_lint_and_flows(session: Session) -> None:
     flow = Flow([Step(name="a", ask="?", tools=("x",), takes="all")], inputs=["y"])
     assert_type(flow.run(session, inputs={"y": 1}), FlowRun)
     assert_type(session.fork(tools=["x"]), Session)
+
+
+def transports() -> None:
+    """A transport fits the clients of httpx and of its fork; wrap keeps the class."""
+    import httpx
+    import httpx2
+    import openai
+
+    from fallback import AsyncTransport, Transport, wrap
+
+    httpx.Client(transport=Transport())
+    httpx2.Client(transport=Transport(upstream="http://127.0.0.1:11434"))
+    httpx.AsyncClient(transport=AsyncTransport())
+    httpx2.AsyncClient(transport=AsyncTransport())
+    client: openai.OpenAI = wrap(openai.OpenAI())
+    client.close()
