@@ -42,6 +42,7 @@ def validate(
     id: str,  # noqa: A002 -- the field's own name on every wire
     dialect: str = "",
     only: str | None = None,
+    said: str = "",
 ) -> ToolCall | Problem:
     """Resolve and check one call.
 
@@ -51,6 +52,7 @@ def validate(
         id: the id that the call will carry.
         dialect: the dialect it is reported under; the reader's own where this is empty.
         only: the one tool that may be called, where the caller forced one.
+        said: the user's words; what stands there is meant, also if it looks like a placeholder.
     """
     tool = catalogue.resolve(raw.name)
     if tool is None:
@@ -65,7 +67,7 @@ def validate(
             arguments = _with_nulls(arguments, tool)
         arguments, notes, faults = _checked(arguments, tool)
         # Not before: a list or an object that was written as text looks like one.
-        _refuse_placeholders(arguments, tool)
+        _refuse_placeholders(arguments, said)
         _refuse_variables(raw, arguments, tool)
     except ValueError as error:
         return _problem("invalid_arguments", f"`{tool.name}`: {error}", raw, tool)
@@ -135,6 +137,7 @@ def read_native(
     id_prefix: str = "call_",
     only: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    said: str = "",
 ) -> tuple[tuple[ToolCall, ...], tuple[Problem, ...]]:
     """Check the calls that a server reports.
 
@@ -145,6 +148,7 @@ def read_native(
         id_prefix: begins the ids of calls that came without one, or with that of another.
         only: the one tool that may be called, where the caller forced one.
         limits: how many calls are read.
+        said: the user's words; see :func:`validate`.
     """
     calls: list[ToolCall] = []
     problems: list[Problem] = []
@@ -159,7 +163,7 @@ def read_native(
         raw = RawCall(str(inner.get("name") or ""), inner.get("arguments"), dialect="native")
         identity = own_id(str(reported.get("id") or ""), ids, id_prefix, index)
         ids.add(identity)
-        checked = validate(raw, catalogue, id=identity, only=only)
+        checked = validate(raw, catalogue, id=identity, only=only, said=said)
         if isinstance(checked, ToolCall):
             calls.append(checked)
         else:
@@ -366,13 +370,17 @@ def _stands_for(words: str, name: str) -> bool:
     return bare in ("", re.sub(r"\W|_", "", fold(name)))
 
 
-def _refuse_placeholders(arguments: Mapping[str, Any], tool: Tool) -> None:
-    """``<city>`` for ``city``: the form of a call was shown, not a call made."""
+def _refuse_placeholders(arguments: Mapping[str, Any], said: str) -> None:
+    """``<city>`` for ``city``: the form of a call was shown, not a call made.
+
+    Unless the user wrote it himself: he may well call a data set ``your_dataset_name``.
+    """
     for name, value in arguments.items():
         if not isinstance(value, str) or value[:1] not in MAY_BE_PLACEHOLDER or len(value) > 128:
             continue
         match = _PLACEHOLDER.fullmatch(value)
         if match is None:
             continue
-        if _stands_for(match.group(1) or match.group(2), name):
+        meant = value.strip().casefold() in said.casefold()
+        if not meant and _stands_for(match.group(1) or match.group(2), name):
             raise ValueError(f"`{name}` is the placeholder {value!r}; give the real value")

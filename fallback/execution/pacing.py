@@ -98,10 +98,12 @@ def attempts(job: Job, pace: Pace) -> Generator[float | Job, ToolResult | bool, 
     if wait > 0 and not (yield wait):
         return _result(job, "Stopped before it began: the turn was cancelled.")
     again = 0
+    slow: ToolResult | None = None
     while True:
         result = yield replace(job, seconds=pace.within(job.seconds))
         if not isinstance(result, ToolResult):
             raise TypeError("a job is answered by its result")
+        slow = result if result.kind == "timeout" else slow
         if not _may_be_gone(result, again) or not _repeatable(job.tool) or not pace.take_retry():
             break
         pause = limits.retry_seconds * 2**again
@@ -109,6 +111,8 @@ def attempts(job: Job, pace: Pace) -> Generator[float | Job, ToolResult | bool, 
         if (left is not None and pause >= left) or not (yield pause):
             break
         again += 1
+    if slow is not None and result.kind == "transient":
+        result = slow  # what the last try says of itself says nothing about the one that was slow
     if again:
         result = replace(result, warnings=(*result.warnings, f"tried {again + 1} times"))
     return result

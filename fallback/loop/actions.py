@@ -59,6 +59,7 @@ class Generate:
         id_prefix: beginning of the ids of the calls in the reply, unique within a conversation.
         seconds: time left for the turn; the driver ends a reply that takes longer.
         read_text: whether calls are read from the text at all; otherwise only the server's count.
+        said: the user's words; what stands there is meant.
         closing: what completes a reply that was begun by ``request.prefill`` and whose rest is one
             JSON value, as ``request.format`` makes it.
         delay: seconds to wait before asking.
@@ -74,6 +75,7 @@ class Generate:
     limits: Limits = DEFAULT_LIMITS
     seconds: float | None = None
     read_text: bool = True
+    said: str = ""
     closing: str = ""
     delay: float = 0.0
     early: Callable[[ToolCall], Job | None] | None = None
@@ -130,6 +132,7 @@ class Job:
         seconds: its deadline, ``None`` for none.
         writes: whether it may change something, so that it is recorded before it runs.
         approval_id: the approval that was used for it; empty where none was needed.
+        recalls: whether it may only give the result that is on record, for nobody has approved it.
     """
 
     call: ToolCall
@@ -137,6 +140,7 @@ class Job:
     seconds: float | None = None
     writes: bool = False
     approval_id: str = ""
+    recalls: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +216,13 @@ class Decision:
     """What people say of one request.
 
     Attributes:
-        verdict: ``pending`` while somebody still has to decide.
-        approval_id: names the approval, in all three cases, where it is on record.
+        verdict: ``pending`` while somebody still has to decide; ``recalled`` where the very call is
+            on record already, so that its result may be given and nothing may run.
+        approval_id: names the approval, where there is one.
         detail: who, or why; for the log.
     """
 
-    verdict: Literal["granted", "denied", "pending"]
+    verdict: Literal["granted", "denied", "pending", "recalled"]
     approval_id: str = ""
     detail: str = ""
 

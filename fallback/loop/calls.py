@@ -186,6 +186,7 @@ class Batch:
             seconds=self._budget.tool_seconds(tool),
             writes=self._gates.writes(tool),
             approval_id=self._admission.approvals.get(call.id, ""),
+            recalls=call.id in self._admission.recalled,
         )
 
     def _misplaced(self, call: ToolCall) -> ToolResult | None:

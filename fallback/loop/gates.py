@@ -9,6 +9,7 @@ is asked once about all of them.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -46,11 +47,13 @@ class Admission:
     Attributes:
         refused: the result of each call that does not run, or not yet, by its id.
         approvals: which approval was used for a call, by its id.
+        recalled: ids of calls that nobody has approved, and of which only what is on record counts.
         ending: why the turn has to end instead, if it does.
     """
 
     refused: Mapping[str, ToolResult] = field(default_factory=dict)
     approvals: Mapping[str, str] = field(default_factory=dict)
+    recalled: AbstractSet[str] = frozenset()
     ending: Ending | None = None
 
 
@@ -94,6 +97,7 @@ class Gates:
         """
         refused: dict[str, ToolResult] = {}
         approvals: dict[str, str] = {}
+        recalled: set[str] = set()
         try:
             listed = []
             for call, tool in calls:
@@ -102,10 +106,17 @@ class Gates:
                 else:
                     refused[call.id] = _denied(call, "not on the allow list")
             allowed = yield from self._authorise(listed, budget, refused)
-            yield from self._approve(allowed, budget, refused, approvals, tainted=tainted)
+            for request, decision in (yield from self._approve(allowed, budget, tainted=tainted)):
+                id_ = request.call.id
+                if decision.verdict == "granted":
+                    approvals[id_] = decision.approval_id
+                elif decision.verdict == "recalled":
+                    recalled.add(id_)
+                else:
+                    refused[id_] = _undecided(request.call, decision)
         except Ending as ending:
-            return Admission(refused, approvals, ending)
-        return Admission(refused, approvals)
+            return Admission(refused, approvals, recalled, ending)
+        return Admission(refused, approvals, recalled)
 
     def _authorise(
         self, checks: list[Check], budget: Budget, refused: dict[str, ToolResult]
@@ -123,26 +134,17 @@ class Gates:
         return allowed
 
     def _approve(
-        self,
-        checks: list[Check],
-        budget: Budget,
-        refused: dict[str, ToolResult],
-        approvals: dict[str, str],
-        *,
-        tainted: bool,
-    ) -> Generator[Action, Outcome, None]:
+        self, checks: list[Check], budget: Budget, *, tainted: bool
+    ) -> Generator[Action, Outcome, list[tuple[Request, Decision]]]:
+        """What was decided about each call that needs people."""
         # A tool without a handler is run by the application, which asks its own people.
         wanted = [self._request(c, tainted=tainted) for c in checks if c.tool.handler is not None]
         requests = [request for request in wanted if request.approvers]
         if not requests:
-            return
+            return []
         outcome = yield Approve(requests=tuple(requests))
         answered = _heard(outcome, Approved, budget)
-        for request, decision in zip(requests, answered.decisions, strict=True):
-            if decision.verdict == "granted":
-                approvals[request.call.id] = decision.approval_id
-            else:
-                refused[request.call.id] = _undecided(request.call, decision)
+        return list(zip(requests, answered.decisions, strict=True))
 
     def _request(self, check: Check, *, tainted: bool) -> Request:
         policy, tool, call = self._policy, check.tool, check.call

@@ -43,9 +43,9 @@ class Record:
         return (*self.history, *self.messages)
 
     @property
-    def question(self) -> str:
-        """The user's words that began this turn."""
-        return self.messages[0].content
+    def said(self) -> str:
+        """All that the user has said, in this turn and before it."""
+        return "\n".join(m.content for m in self.conversation if m.role == "user")
 
     @property
     def tainted(self) -> bool:

@@ -138,6 +138,7 @@ class Reply:
             reasoning_open=reasoning_open,
             limits=action.limits,
             id_prefix=action.id_prefix,
+            said=action.said,
         )
 
     def _finish_reason(
@@ -182,6 +183,7 @@ class Reply:
             id_prefix=action.id_prefix,
             only=chosen_tool(action.tool_choice),
             limits=action.limits,
+            said=action.said,
         )
         raw = "".join(self._text)
         written = tuple(

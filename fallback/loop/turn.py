@@ -172,6 +172,7 @@ class TurnFlow:
             limits=plan.limits,
             seconds=None if left is None else max(0.0, left - delay),
             read_text=plan.read_text or self._mode == "prompt",
+            said=record.said,
         )
         self._budget.hear(outcome)
         if begun := self._batch.begun:
@@ -209,7 +210,7 @@ class TurnFlow:
             self._budget,
             self._repetition,
             self._gates,
-            said=self.record.question,
+            said=self.record.said,
             tainted=self.record.tainted,
         )
 
@@ -286,7 +287,7 @@ class TurnFlow:
             raise Ending("answered", answer=answer)
         if answer is not None:
             self._tell(self._mending.accept(replace(reading, text=""), listens=False))
-        elif all(echoes_example(call, self.record.question) for call in reading.calls):
+        elif all(echoes_example(call, self.record.said) for call in reading.calls):
             self._tell(self._mending.refuse_copy(reading))
         else:
             yield from self._run(generation)

@@ -57,6 +57,7 @@ class Parser:
         id_prefix: calls are numbered ``<prefix>0``, ``<prefix>1`` …; choose one that is new for
         each
             reply of a conversation.
+        said: the user's words; an argument that stands there is no placeholder.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class Parser:
         reasoning_open: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         id_prefix: str = "call_",
+        said: str = "",
     ) -> None:
         self._catalogue, self._limits, self._prefix = catalogue, limits, id_prefix
+        self._said = said
         self._only = chosen_tool(tool_choice)
         self._off = tool_choice == "none"
         self._events: list[Event] = []
@@ -222,6 +225,7 @@ class Parser:
                     id=own_id(raw.id, self._ids, self._prefix, self._index),
                     dialect=dialect or raw.dialect,
                     only=self._only,
+                    said=self._said,
                 )
                 if isinstance(checked, Problem):
                     self._problem(checked, every=False)
@@ -343,6 +347,7 @@ def parse(
     *,
     strict: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    said: str = "",
 ) -> Reading:
     """Read a whole reply.
 
@@ -355,6 +360,7 @@ def parse(
         reasoning_open: see :class:`Parser`.
         strict: raise instead of returning a reading with problems.
         limits: sizes beyond which a reply is a problem.
+        said: the user's words; see :class:`Parser`.
 
     Raises:
         ParseError: only with ``strict``: the first problem's message.
@@ -365,7 +371,11 @@ def parse(
         reading = read_clean(text, catalogue, finish_reason)
     if reading is None:
         parser = Parser(
-            catalogue, tool_choice=tool_choice, reasoning_open=reasoning_open, limits=limits
+            catalogue,
+            tool_choice=tool_choice,
+            reasoning_open=reasoning_open,
+            limits=limits,
+            said=said,
         )
         parser._be_silent()
         parser.feed(text)

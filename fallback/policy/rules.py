@@ -45,7 +45,8 @@ class Policy:
         external_communication: rule of tools that send something to somebody.
         destructive: rule of tools whose effect cannot be taken back: consider ``approve_twice``.
         undeclared: rule of tools that do not say what they do. The application wrote them and
-            offered them, so they run; ``fallback lint`` reports them.
+            offered them, so they run, until untrusted content was read; ``fallback lint`` reports
+            them.
         pre_approved: tools that need no approval of their own any more.
         staged_writes: whether a tool that is not read only needs an approval all the same once
             the model has read untrusted content, which may have been written to steer it.
@@ -106,7 +107,8 @@ class Policy:
         """
         rule = self.rule(tool)
         wanted = {"approve": 1, "approve_twice": 2}.get(rule, 0)
-        staged = tainted and self.staged_writes and self.writes(tool)
+        # What does not say that it only reads may write.
+        staged = tainted and self.staged_writes and tool.risk is not Risk.READ_ONLY
         if tool.name in self.pre_approved and not staged:
             return 0
         return max(wanted, 1) if staged else wanted

@@ -155,6 +155,7 @@ class Course:
             catalogue=self._tools,
             tool_choice=ask.tool_choice if self.wants_tools else "none",
             limits=self._limits,
+            said="\n".join(m.content for m in ask.messages if m.role == "user"),
         )
 
     # A reply under way --------------------------------------------------------------------------

@@ -33,6 +33,8 @@ Answer = bool | str | Deny | None
 Ask = Callable[[Approval], Answer | Awaitable[Answer]]
 """The application's callback, sync or async."""
 
+_INSET = "\n    "
+
 _CALLBACK = "approve callback"
 """The name under which the callback's plain ``True`` is put on record."""
 
@@ -76,8 +78,9 @@ class Desk:
         else:
             stored = yield partial(self.ledger.get, key)
         if stored is not None and stored.state != "failed":
-            # It was allowed once, and cannot run a second time: the ledger gives its result.
-            return Decision(verdict="granted", detail="on record already")
+            # It was allowed once, and cannot run a second time: the ledger gives its result. If it
+            # turns out before then that nothing had happened, this call still needs a person.
+            return Decision(verdict="recalled", detail="on record already")
         if not request.approval_id:
             return None
         return (yield from self._use(request, request.approval_id))
@@ -147,5 +150,7 @@ def shown(tool: Tool, arguments: Mapping[str, Any], injected: Mapping[str, Any])
     except Exception as error:  # noqa: BLE001 # a foreign function; a person still sees the call
         return f"{plain}\n(no preview: {safe_error(error)})"
     if isinstance(preview, Mapping):
-        return "\n".join(f"{name}: {to_text(value)}" for name, value in preview.items())
+        # Lines of a value are set in, for no text of a model may look like a fact of the preview.
+        lines = (_INSET.join(to_text(value).splitlines()) for value in preview.values())
+        return "\n".join(f"{name}: {text}" for name, text in zip(preview, lines, strict=True))
     return to_text(preview)

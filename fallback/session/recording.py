@@ -28,6 +28,7 @@ from fallback.ledger import (
 )
 from fallback.ledger.values import NOTHING_HAPPENED, UNCERTAIN
 from fallback.loop import Job
+from fallback.loop.gates import WAITS
 from fallback.messages import FailureKind, ToolCall, ToolResult
 from fallback.policy import ExecutionContext, operation_key, own_key
 from fallback.session.provenance import Provenance
@@ -90,6 +91,9 @@ class Recorder:
             return _not_run(job, _UNRECORDED, "internal", safe_error(error))
         if not isinstance(begun, Begun):
             return (yield from self._before(job, operation, begun))
+        if job.recalls:
+            yield partial(self.ledger.fail, begun, "nobody has approved it", effect="none")
+            return _not_run(job, WAITS, "approval_required", "what was on record has come undone")
         try:
             result = yield partial(make, job)
         except BaseException:
@@ -149,7 +153,7 @@ def _not_run(job: Job, told: str, kind: FailureKind, detail: str) -> ToolResult:
     return ToolResult(
         call_id=job.call.id,
         name=job.call.name,
-        status="denied",
+        status="paused" if kind == "approval_required" else "denied",
         content=told,
         kind=kind,
         detail=detail,

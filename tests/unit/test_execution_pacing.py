@@ -111,6 +111,14 @@ def test_a_write_is_tried_again_only_if_it_says_that_twice_is_once() -> None:
     assert played.play(job, "transient", None).ok
 
 
+def test_a_try_that_did_nothing_says_nothing_about_the_slow_one_before_it() -> None:
+    same = Tool(name="find", handler=dict, risk=Risk.REVERSIBLE_WRITE, idempotent=True)
+    job = Job(call=ToolCall(id="c1", name="find", arguments={}), tool=same)
+    result = Played(max_transient_retries=1).play(job, "timeout", "transient")
+    assert result.kind == "timeout", "the ledger must not note that nothing has happened"
+    assert result.warnings == ("tried 2 times",)
+
+
 @pytest.mark.parametrize("kind", ["failed", "internal", "denied", "conflict", "invalid_arguments"])
 def test_other_failures_are_the_model_s_to_judge(kind: str) -> None:
     played = Played()

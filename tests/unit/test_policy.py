@@ -18,7 +18,7 @@ def a_tool(risk: Risk | None = None, name: str = "act") -> Tool:
 
 @pytest.mark.parametrize("risk", [None, Risk.READ_ONLY])
 def test_what_only_reads_or_does_not_say_runs_at_once(risk: Risk | None) -> None:
-    assert Policy().approvers(a_tool(risk), tainted=True) == 0
+    assert Policy().approvers(a_tool(risk), tainted=False) == 0
 
 
 @pytest.mark.parametrize("risk", WRITES)
@@ -43,6 +43,12 @@ def test_a_write_that_runs_by_its_rule_is_staged_too(risk: Risk) -> None:
     policy = Policy(**{risk: "run"})
     assert policy.approvers(a_tool(risk), tainted=False) == 0
     assert policy.approvers(a_tool(risk), tainted=True) == 1
+
+
+def test_a_tool_that_does_not_say_that_it_only_reads_is_staged() -> None:
+    assert Policy().approvers(a_tool(), tainted=False) == 0
+    assert Policy().approvers(a_tool(), tainted=True) == 1
+    assert Policy(staged_writes=False).approvers(a_tool(), tainted=True) == 0
 
 
 def test_staging_never_lowers_what_a_rule_asks_for() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gates_kit import KINDS, Kind, Shop, a_session, last_words, log, reply, run
+from gates_kit import KINDS, Kind, Shop, a_session, last_words, log, reply, resume, run
 
 from fallback import AsyncSession
 from fallback.errors import (
@@ -20,9 +20,9 @@ from fallback.errors import (
     ToolRetry,
     ToolTransient,
 )
-from fallback.ledger import Ledger
+from fallback.ledger import Approval, Begun, Ledger, Operation
 from fallback.limits import Limits
-from fallback.policy import ExecutionContext, Policy
+from fallback.policy import ExecutionContext, Policy, own_key
 from fallback.testing import ScriptedBackend
 from fallback.tools import Risk, Tool, tool
 
@@ -93,6 +93,42 @@ def test_a_tool_may_name_its_operations_itself(kind: Kind, tmp_path: Path) -> No
     assert "not run again" in again.steps[0].results[0].warnings[-1]
     assert other.steps[0].results[0].kind == "internal", "one name, two different calls"
     assert "used for another call" in other.steps[0].results[0].detail
+
+
+@both
+def test_what_comes_undone_while_a_person_is_asked_does_not_run_unapproved(kind: Kind) -> None:
+    shop, done = Shop(), []
+
+    @tool(risk=Risk.REVERSIBLE_WRITE, idempotency_key=lambda order: f"order {order}")
+    def ship(order: int) -> str:
+        """Ship an order."""
+        done.append(order)
+        return "shipped"
+
+    ledger = Ledger.in_memory()
+    key = own_key("order 7", ship, ExecutionContext())
+    begun = ledger.begin(key, Operation(tool="ship", arguments={"order": 7}))
+    assert isinstance(begun, Begun)
+    asked: list[str] = []
+
+    def ask(approval: Approval) -> bool | None:
+        asked.append(approval.tool)
+        if approval.tool == "pay":  # meanwhile whoever was shipping says that nothing happened
+            ledger.fail(begun, "no carrier", effect="none")
+        return approval.tool == "pay" or None
+
+    calls = reply("prompt", ("ship", {"order": 7}), PAY)
+    session = a_session(kind, [ship, *shop.tools()], [calls, "Done."], ledger=ledger, approve=ask)
+    turn = run(session, "Ship order 7 and pay bob 5.")
+    assert done == []
+    assert (turn.stop_reason, asked) == ("approval_required", ["pay"])
+    assert [r.status for r in turn.steps[0].results] == ["paused", "ok"]
+    waits = resume(session, turn.id)
+    assert (waits.stop_reason, asked) == ("approval_required", ["pay", "ship"])
+    ledger.approvals.approve(waits.waiting[0].approval, "carol")
+    assert resume(session, turn.id).answer == "Done."
+    assert (done, len(shop.done)) == ([7], 1)
+    assert ledger.verify() is None
 
 
 FAILURES: list[tuple[BaseException, str, str]] = [

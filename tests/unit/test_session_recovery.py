@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from fallback import Session
+from fallback import Session, tool
 from fallback.limits import Limits
 from fallback.messages import Turn
 from fallback.testing import ScriptedBackend
@@ -253,3 +254,27 @@ def test_a_repeated_call_is_no_going_on() -> None:
     talk = Talk(OSLO, "", OSLO, "", "Fine.")
     assert (talk.turn.answer, talk.turn.stop_reason) == ("Fine.", "answered")
     assert "stayed empty" in talk.turn.detail
+
+
+@pytest.mark.parametrize("mode", ["prompt", "native"])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("your_dataset_name", True), ("<dataset>", True), ("your_data", False)]
+)
+def test_what_the_user_has_said_is_no_placeholder(mode: Any, name: str, runs: bool) -> None:
+    loaded: list[str] = []
+
+    @tool
+    def load(dataset: str) -> str:
+        """Load a data set."""
+        loaded.append(dataset)
+        return "loaded"
+
+    value = name if runs else "your_dataset_name"
+    made = {"name": "load", "arguments": {"dataset": value}}
+    reply = block(json.dumps(made)) if mode == "prompt" else {"content": "", "tool_calls": [made]}
+    backend = ScriptedBackend(["Which one?", reply, "Fine."], capabilities=["tools"])
+    with Session("any", tools=[load], backend=backend, mode=mode) as session:
+        session.run(f"Load the data set {name.upper()}.")
+        turn = session.run("Yes, that one.")
+    assert loaded == ([value] if runs else [])
+    assert bool(turn.steps[0].problems) is not runs
