@@ -32,16 +32,24 @@ __all__ = ["Gateways", "Plan", "split"]
 Headers = tuple[tuple[str, str], ...]
 
 _ENDLESS = 1 << 62
-_CREDENTIALS = frozenset(
-    {"authorization", "x-api-key", "api-key", "cookie", "openai-organization", "openai-project"}
+_CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key"})
+"""What tells one client from another."""
+# Of one request and its body, and so not for those that are made for its sake. All others are: an
+# account, a team or a token may stand in a header of any name.
+_OWN_TO_IT = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "expect", "host", "origin", "referer"),
+        *("content-encoding", "content-length", "content-type", "te", "transfer-encoding"),
+        *("keep-alive", "trailer", "upgrade", "user-agent"),
+    }
 )
 # What a server learns that the request was not addressed to. A list of what may go, since nobody
 # knows the names of all headers with secrets in them.
 _HARMLESS = frozenset(
     {"accept", "accept-encoding", "content-length", "content-type", "user-agent", "x-request-id"}
 )
-_carried: ContextVar[Headers] = ContextVar("fallback_credentials", default=())
-"""The credentials of the request that is being answered; each request has a context of its own."""
+_carried: ContextVar[Headers] = ContextVar("fallback_carried", default=())
+"""Headers of the request that is being answered; each request has a context of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,17 +125,16 @@ class Gateways:
         has_own = bool(self._plan.settings.upstream_key) or _has_login(upstream)
         own = not has_own and _origin(upstream) == _origin(asked)
         headers = tuple((name.lower(), value) for name, value in request.headers.multi_items())
-        credentials = tuple(h for h in headers if h[0] in _CREDENTIALS) if own else ()
         incoming = Incoming(
             method=request.method,
             path=path,
             query=request.url.query.decode("ascii"),
             headers=tuple(h for h in headers if _goes(h[0], own=own)),
             body=body,
-            client=self._name(credentials),
+            client=self._name(tuple(h for h in headers if h[0] in _CREDENTIALS)),
         )
         gateway = self._gateway(upstream)
-        token = _carried.set(credentials)
+        token = _carried.set(tuple(h for h in headers if h[0] not in _OWN_TO_IT) if own else ())
         try:
             if path.startswith(("/api/", "/v1/")):
                 return await gateway.handle(incoming)
@@ -167,7 +174,7 @@ class Gateways:
 
 
 class _Carry(httpx.Auth):
-    """Puts the credentials of the request being answered on what is asked for its sake."""
+    """Puts headers of the request being answered on what is asked for its sake."""
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """See :class:`httpx.Auth`."""

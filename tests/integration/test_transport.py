@@ -207,6 +207,18 @@ def test_a_key_goes_to_the_server_that_it_was_given_for(
     assert authorizations(upstream) == {"Bearer sk-mine"}
 
 
+def test_so_do_headers_that_only_that_server_knows(upstream: Pair) -> None:
+    headers = {"X-Team": "blue", "Cookie": "c=1"}
+    transport = fallback.Transport()
+    with ollama.Client(host=upstream.url, headers=headers, transport=transport) as client:
+        client.chat("call", [QUESTION], tools=[ADD])
+        client.list()
+        client._client.post("/api/embed", json={})
+    for request in upstream.seen()["requests"]:
+        told = request["headers"]
+        assert (told["x-team"], told["cookie"]) == ("blue", "c=1"), request["path"]
+
+
 def test_a_key_goes_to_no_other_server(upstream: Pair) -> None:
     transport = fallback.Transport(upstream=upstream.url)
     headers = {"x-secret": "s", "Cookie": "c=1"}
