@@ -23,7 +23,7 @@ from fallback.parsing.rawcall import RawCall
 from fallback.parsing.strict import DuplicateKeyError, decode_at
 from fallback.parsing.vocabulary import is_schema
 from fallback.schema import Violation, coerce, violations
-from fallback.tools import Tool
+from fallback.tools import Risk, Tool
 
 _SHOWN_TOOLS = 20  # a list that is longer than this is not read by a small model
 MAY_BE_PLACEHOLDER = frozenset("<[{ \t\nyY")
@@ -330,7 +330,9 @@ def _without_nulls(
 
 def _refuse_variables(raw: RawCall, arguments: Mapping[str, Any], tool: Tool) -> None:
     """An unquoted word that could be a variable is a value that the schema lists or its description
-    names, or a text in a list of calls, where there are no variables; or else it is none."""
+    names, or a text in a list of calls, where there are no variables; or else it is none. A tool
+    that is declared to change something is never called with such a text."""
+    changes = tool.risk is not None and tool.risk is not Risk.READ_ONLY
     for repair in raw.repairs:
         _, _, name = repair.partition("unquoted_name ")
         if not name:
@@ -339,7 +341,8 @@ def _refuse_variables(raw: RawCall, arguments: Mapping[str, Any], tool: Tool) ->
         schema, word = properties.get(name), arguments.get(name)
         listed = schema.get("enum") if isinstance(schema, Mapping) else None
         sure = word in (listed or ()) or _is_told(word, schema, properties)
-        if not sure and not (raw.listed and _is_bare_word(word, name, schema, properties)):
+        bare = raw.listed and not changes and _is_bare_word(word, name, schema, properties)
+        if not sure and not bare:
             raise ValueError(
                 f"`{word}` is neither quoted nor a literal at `{name}`; "
                 "only literal values are read, nothing is evaluated"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fallback import Catalogue, parse
+from fallback import Catalogue, parse, tool
+from fallback.tools import Risk
 
 CATALOGUE = Catalogue(
     [
@@ -78,3 +79,24 @@ def test_a_list_that_closed_behind_the_name_is_a_call(text: str) -> None:
 def test_a_link_is_no_call(text: str) -> None:
     reading = parse(text, CATALOGUE)
     assert (reading.calls, reading.problems, reading.text) == ((), (), text)
+
+
+@pytest.mark.parametrize("risk", [risk for risk in Risk if risk is not Risk.READ_ONLY])
+def test_what_changes_something_is_never_called_with_a_word_that_could_be_a_variable(
+    risk: Risk,
+) -> None:
+    @tool(risk=risk)
+    def remove(path: str) -> str:
+        """Remove a file."""
+        return path
+
+    @tool(risk="read_only")
+    def show(path: str) -> str:
+        """Show a file."""
+        return path
+
+    reading = parse("[remove(path=my_path)]", [remove, show])
+    assert reading.calls == ()
+    assert reading.problems[0].kind == "invalid_arguments"
+    (call,) = parse("[show(path=my_path)]", [remove, show]).calls
+    assert call.arguments == {"path": "my_path"}
