@@ -40,6 +40,7 @@ from fallback.cli.options import (
     User,
 )
 from fallback.cli.serve import serve
+from fallback.errors import ConfigurationError
 
 app = typer.Typer(
     name="fallback",
@@ -232,6 +233,8 @@ def parse(
     """Read what a model wrote: which calls are in it, and what became of everything else."""
     from fallback.cli import parse as command
 
+    if batch and explain:
+        raise ConfigurationError("--explain shows one reply; leave --batch out")
     if batch:
         return command.parse_batch(file, tools or ())
     return command.parse_one(

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-MarkerRole = Literal["call", "reasoning", "result", "close", "end", "channel", "element", "turn"]
+MarkerRole = Literal[
+    "call", "reasoning", "result", "close", "end", "channel", "element", "turn", "other_turn"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Marker:
         an
             application may write; ``close`` closes a call or a thought; ``end`` is an end-of-turn
             token; ``channel`` begins the header of a Harmony message, ``element`` a tag of Kimi K3,
-            ``turn`` the header of a turn.
+            ``turn`` the header of a turn, ``other_turn`` one that is not the model's.
         dialect: the name that calls read behind it carry.
         closers: what ends it, if anything does.
         soft: text that merely contains it, with no call behind it, is not worth a correction.
@@ -138,6 +140,8 @@ MARKERS: tuple[Marker, ...] = (
     *_calls("narration", ("[Calling tool:", "]"), soft=True),
     Marker("<think>", "reasoning", closers=("</think>",)),
     Marker("<thinking>", "reasoning", closers=("</thinking>",)),
+    Marker("<thought>", "reasoning", closers=("</thought>",)),
+    Marker("<reasoning>", "reasoning", closers=("</reasoning>",)),
     Marker("[THINK]", "reasoning", closers=("[/THINK]",)),
     Marker("<|START_THINKING|>", "reasoning", closers=("<|END_THINKING|>",)),
     Marker("<seed:think>", "reasoning", closers=("</seed:think>",)),
@@ -164,9 +168,10 @@ MARKERS: tuple[Marker, ...] = (
         Marker(text, "turn")
         for text in (
             "<|message_model|>", "<|im_start|>", "<|start_header_id|>", "<start_of_turn>",
-            "<|start_of_role|>",
+            "<|start_of_role|>", "<|assistant|>", "<｜Assistant｜>",
         )
     ),
+    *(Marker(text, "other_turn") for text in ("<|user|>", "<｜User｜>", "<|observation|>")),
     *(
         Marker(text, "end")
         for text in (

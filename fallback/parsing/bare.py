@@ -28,6 +28,9 @@ _HEADER_BEFORE = re.compile(
 # An object that begins with one of the keys under which a name stands.
 _NAME_FIRST = re.compile(rf"""\{{\s*["'](?:{"|".join(NAME_KEYS)}|type)["']\s*:""")
 _NAME_FIRST_BEGIN = re.compile(r"""\{\s*(?:["'][a-z_]{0,16}["']?\s*)?""")
+# ``get_weather(city, unit?)``, ``get_weather(city: string, days: int | None)``
+_SIGNATURE = re.compile(r"[^(]*+\((?:\s*+[^\W\d]\w*+\??\s*+(?::[^,()=]*+)?(?:,|(?=\))))++\s*+\)")
+_PARAMETER = re.compile(r"[(,]\s*+([^\W\d]\w*+)")
 _FAR = 2000  # characters of a line that are searched at once for an object in it
 _NEAR = 100  # what may be the beginning of one at the end of them
 _NAME_FIRST_AT_END = re.compile(_NAME_FIRST_BEGIN.pattern + r"\Z")
@@ -158,7 +161,11 @@ class Bare:
         whole = solid == len(buf)
         headed = buf.startswith(">>>", solid)
         alone = (
-            whole or headed or "\n" in buf[body_end:solid] or (body.bracketed and solid == body_end)
+            whole
+            or headed
+            or "\n" in buf[body_end:solid]
+            # A list with an address behind it is a link.
+            or (body.bracketed and solid == body_end and not buf.startswith("(", solid))
         )
         ends = whole or headed or (yield from self._call_or_result_at(solid))
         buf = self.source.buf
@@ -166,6 +173,8 @@ class Bare:
             reason = "inside_a_sentence"
         else:
             reason = "" if begins or ends else "prose_on_both_sides"
+        if not reason and self._lists_signatures(body):
+            reason = "among_signatures"
         if not reason and self._worth_it(body, whole=begins and whole):
             self.scanner.envelopes.accept(start, body, end, "", closed=not whole)
             return
@@ -173,6 +182,22 @@ class Bare:
             self.cursor.sink.suppressed(reason, buf[start:body_end], self.source.base + start)
         self.scanner.reader.frames.rejected(body)
         self.cursor.text(body_end)
+
+    def _lists_signatures(self, body: Body) -> bool:
+        """Whether calls stand beside a signature, ``get_weather(city: string)``: then all of it
+        says what there is."""
+        if not body.calls:
+            return False
+        for item in body.items:
+            if item.fault is None or item.fault.kind != "invalid_arguments":
+                continue
+            tool = self.catalogue.resolve(item.fault.name)
+            written = self.source.buf[item.start : min(item.end, item.start + _FAR)]
+            if tool is not None and _SIGNATURE.fullmatch(written):
+                declared = tool.parameters.get("properties") or {}
+                if all(name in declared for name in _PARAMETER.findall(written)):
+                    return True
+        return False
 
     def _worth_it(self, body: Body, *, whole: bool) -> bool:
         """Whether a body without a marker speaks of a declared tool, or is the whole reply."""
@@ -188,7 +213,7 @@ class Bare:
         """Whether calls go on there, or a result that the model wrote itself begins."""
         marker = yield from self.scanner.envelopes.marker_at(at)
         if marker is not None:
-            return marker.role in ("result", "call")
+            return marker.role in ("result", "call", "turn", "other_turn")
         if not self.source.buf.startswith("`", at):
             return False
         run = yield from self.scanner.fences.whole_run(at, "`")

@@ -47,7 +47,7 @@ def _prose(text: str, finish_reason: FinishReason) -> Reading | None:
     for sign in SIGNS:
         if sign in text:
             return None
-    if text.startswith(TO_THE_USER):
+    if text.startswith((TO_THE_USER, "\ufeff")):
         return None
     segments = (Segment("text", 0, len(text)),) if text else ()
     return Reading(text=text, segments=segments, finish_reason=finish_reason)

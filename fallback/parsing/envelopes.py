@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from fallback.parsing.scanner import Scanner, Steps
 
 _OPEN_QUOTES = ('"', "'", "“", "‘", "«")
+# What quotes a call in the markup of a document, and what ends it.
+_WRAPPED = re.compile(r"(?:<!--|<(code|pre|kbd|samp)>|(~~))[ \t]*\Z")
 _MARKER_STARTS = frozenset(text[0] for text in markers.table())
 
 
 def _nothing() -> Generator[Waiter | None, None, None]:
     return None
     yield
+
+
+def _closer(opener: re.Match[str] | None) -> str:
+    if opener is None:
+        return ""
+    return f"</{opener.group(1)}>" if opener.group(1) else opener.group(2) or "-->"
 
 
 class Envelopes:
@@ -75,12 +83,19 @@ class Envelopes:
         if self.sure(hit) is not None:
             return False
         quoted = self.cursor.line_before(hit)[-1:] in _OPEN_QUOTES
+        wrapped = _WRAPPED.search(self.cursor.line_before(hit))
         solid = yield from self.source.solid(end)
+        closer = _closer(wrapped)
+        while wrapped and closer.startswith(self.source.buf[solid:]) and not self.source.final:
+            yield None
         buf = self.source.buf
         follower = buf[solid : solid + 1]
         if not follower or "\n" in buf[end:solid]:
             return False
-        if not (follower.islower() or follower in ",;" or (quoted and follower in "\"'”’»")):
+        if wrapped:
+            if not buf.startswith(closer, solid):
+                return False
+        elif not (follower.islower() or follower in ",;" or (quoted and follower in "\"'”’»")):
             return False
         if any(self.scanner.catalogue.resolve(call.name) is not None for call in body.calls):
             text = buf[hit:end]
@@ -94,6 +109,8 @@ class Envelopes:
         before = self.cursor.line_before(hit)
         lead = before.rstrip()
         quoted = before[-1:] in _OPEN_QUOTES
+        if _WRAPPED.search(before):
+            return None
         if not lead or not (quoted or before[-1].isspace()):
             return hit  # text that runs into the tag is no sentence about it
         return hit if lead[-1] in ".:!?…" and not quoted else None

@@ -204,12 +204,26 @@ class Fences:
         scanner = self.scanner
         begins = scanner.cursor.begins_reply(hit)
         body = yield from scanner.reader.body(at, enveloped=False, hit=hit if begins else None)
-        if body.items and not body.data and not self._swallowed_close(body, run, char):
+        if (
+            body.items
+            and not body.data
+            and not self._swallowed_close(body, run, char)
+            and not self._other_code(body)
+        ):
             end = yield from self._closed_at(body.end, run, char)
             if end is not None:
                 yield from scanner.bare.settle(hit, body, end, end)
                 return
         yield from self._quoted_fence(hit, at, run, char)
+
+    def _other_code(self, body: Body) -> bool:
+        """Whether statements that call declared tools stand beside others: then it is a program."""
+        if body.bracketed or not all(call.dialect == "pythonic" for call in body.calls):
+            return False
+        names = [call.name for call in body.calls]
+        names += [item.fault.name for item in body.items if item.fault]
+        declared = [self.scanner.catalogue.resolve(name) is not None for name in names]
+        return any(declared) and not all(declared)
 
     def _swallowed_close(self, body: Body, run: int, char: str) -> bool:
         """Whether an open string behind the calls has taken the closing line for its own."""
@@ -277,7 +291,7 @@ class Fences:
     def block_quote(self, hit: int, before: str) -> Steps:
         """A block quote is text, whatever it holds; it is passed on line by line."""
         cursor, source = self.scanner.cursor, self.source
-        pieces = [before.lstrip()[1:]]
+        pieces = [before.partition(">")[2]]
         start = source.base + hit - len(before)
         cursor.text(hit)
         while True:

@@ -32,6 +32,7 @@ from fallback.parsing.events import (
     TextDelta,
 )
 from fallback.parsing.evidence import Evidence
+from fallback.parsing.given import check_reason, check_text
 from fallback.parsing.live.calls import Live
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
@@ -70,6 +71,8 @@ class Parser:
         id_prefix: str = "call_",
         said: str = "",
     ) -> None:
+        if not isinstance(catalogue, Catalogue):
+            raise UsageError("a Parser takes a Catalogue; write Parser(Catalogue(tools))")
         self._catalogue, self._limits, self._prefix = catalogue, limits, id_prefix
         self._said = said
         self._only = chosen_tool(tool_choice)
@@ -105,10 +108,11 @@ class Parser:
         """Take the next piece of the reply, of any size, and return what is known from it.
 
         Raises:
-            UsageError: the parser has been closed.
+            UsageError: the parser has been closed, or this is no text.
         """
         if self._reading is not None:
             raise UsageError("feed() after close(); make a new Parser for the next reply")
+        check_text(chunk)
         room = self._limits.max_reply_chars - self._size
         self._size += len(chunk)
         if room < len(chunk):
@@ -122,9 +126,14 @@ class Parser:
 
     def close(self, finish_reason: FinishReason = "stop") -> list[Event]:
         """Say that the reply is over, and why; returns the last events. A second call returns
-        none."""
+        none.
+
+        Raises:
+            UsageError: there is no such reason to end.
+        """
         if self._reading is not None:
             return []
+        check_reason(finish_reason)
         oversized = self._size > self._limits.max_reply_chars
         if not self._off:
             self._source.close(cut_short=finish_reason == "length" or oversized)
@@ -364,7 +373,10 @@ def parse(
 
     Raises:
         ParseError: only with ``strict``: the first problem's message.
+        UsageError: what is given is no text, or there is no such finish reason.
     """
+    check_text(text)
+    check_reason(finish_reason)
     catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools)
     reading = None
     if tool_choice == "auto" and not reasoning_open and len(text) <= limits.max_reply_chars:

@@ -45,6 +45,15 @@ _HEADER = re.compile(
     r"\s*(?:assistant|model)\s*(?:<\|end_header_id\|>|<\|end_of_role\|>|<\|im_sep\|>)?\s*"
 )
 _HEADER_BEGIN = re.compile(r"\s*[a-z]*\s*(?:<[|a-z_]*>?)?\s*")
+# A header that gives the word to somebody else, where no sentence would have it.
+_OTHERS_HEADER = re.compile(
+    r"\s{0,8}(?:user|system|developer|tool|ipython|environment|human)"
+    r"[ \t]{0,8}(?:\n|<\|end_header_id\|>|<\|end_of_role\|>|<\|im_sep\|>)"
+)
+_OTHERS_HEADER_BEGIN = re.compile(r"\s{0,8}[a-z]{0,16}[ \t]{0,8}(?:<[|a-z_]{0,24})?")
+# What makes the rest of its line a quotation, in a list as well.
+_QUOTE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*>")
+_BYTE_ORDER_MARK = "\ufeff"
 # A tag that may be one of a call: by its word, by being a lone name, or not whole yet.
 _LONE = r"|(?<=[\w.\-])>)"
 _TAG = re.compile(r"<[\w ｜|:.\-]{0,48}(?:\Z|(?<=function)|(?<=invoke)" + _LONE)
@@ -109,12 +118,18 @@ class Scanner:
 
     def _reply(self, *, reasoning_open: bool) -> Reader:
         source = self.source
+        while not source.final and not source.buf:
+            yield None
+        if source.buf.startswith(_BYTE_ORDER_MARK):
+            self.cursor.segment("markup", 0, 1)
+            self.cursor.fresh_line()
         if reasoning_open:
             yield from self.passages.reasoning(_ALL_REASONING_CLOSERS)
-        while not source.final and TO_THE_USER.startswith(source.buf):
+        while not source.final and TO_THE_USER.startswith(source.buf[self.cursor.pos :]):
             yield None
-        if source.buf.startswith(TO_THE_USER):
-            self.cursor.segment("markup", 0, len(TO_THE_USER))
+        if source.buf.startswith(TO_THE_USER, self.cursor.pos):
+            start = self.cursor.pos
+            self.cursor.segment("markup", start, start + len(TO_THE_USER))
         while True:
             if self.cursor.enough:
                 yield from self.passages.drop(self.cursor.pos, "too_many")
@@ -142,7 +157,7 @@ class Scanner:
         before = self.cursor.line_before(hit)
         if char == ":" and before.strip(" \t>*"):
             self.cursor.look = hit + 1  # inside a sentence, or a quoted one, it is a word
-        elif before.lstrip().startswith(">"):
+        elif _QUOTE.match(before):
             yield from self.fences.block_quote(hit, before)
         elif char in "`~":
             yield from self.fences.ticks(hit, char, before)
@@ -225,24 +240,40 @@ class Scanner:
                 self.cursor.fresh_line()
             else:
                 self.cursor.look = behind
-        elif marker.role == "turn":
-            yield from self._turn(hit, behind)
+        elif marker.role in ("turn", "other_turn"):
+            yield from self._turn(hit, behind, marker, before)
         else:
-            solid = yield from self.source.solid(behind)
-            follower = yield from self.envelopes.marker_at(solid)
-            channel = follower is not None and follower.role in ("channel", "end")
-            if solid == len(self.source.buf) or self.cursor.called or channel:
-                self.cursor.text(hit)
-                self.cursor.segment("markup", hit, behind)
-            elif follower is not None and follower.role == "turn":
-                yield from self.passages.drop(hit, "next_turn")
-            else:
-                self.cursor.look = behind
+            yield from self._end(hit, behind)
 
-    def _turn(self, hit: int, behind: int) -> Steps:
+    def _end(self, hit: int, behind: int) -> Steps:
+        """A token that ends a turn, and is text where the turn goes on all the same."""
+        solid = yield from self.source.solid(behind)
+        follower = yield from self.envelopes.marker_at(solid)
+        channel = follower is not None and follower.role in ("channel", "end")
+        if solid == len(self.source.buf) or self.cursor.called or channel:
+            self.cursor.text(hit)
+            self.cursor.segment("markup", hit, behind)
+        elif follower is not None and follower.role in ("turn", "other_turn"):
+            yield from self.passages.drop(hit, "next_turn")
+        else:
+            self.cursor.look = behind
+
+    def _turn(self, hit: int, behind: int, marker: Marker, before: str) -> Steps:
         """The header of a turn: of this one at the beginning, of the next one behind a call."""
         cursor, source = self.cursor, self.source
-        if cursor.called:
+        if marker.role == "other_turn":
+            # With a blank in front of it, it is spoken of.
+            if cursor.called or not before.strip() or not before[-1].isspace():
+                yield from self.passages.drop(hit, "next_turn")
+            else:
+                cursor.look = behind
+            return
+        while not (cursor.called or source.final):
+            if not _OTHERS_HEADER_BEGIN.fullmatch(source.buf, behind):
+                break
+            yield None
+        if cursor.called or _OTHERS_HEADER.match(source.buf, behind):
+            # What somebody else is made to say is no more the model's than a result is.
             yield from self.passages.drop(hit, "next_turn")
         elif cursor.prose or source.buf[cursor.pos : hit].strip():
             cursor.look = behind

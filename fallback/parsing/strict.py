@@ -51,6 +51,10 @@ def decode_at(text: str, pos: int, *, control_characters: bool = False) -> tuple
         value, end = decoder.raw_decode(text, pos)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        if str(error).startswith("Exceeds the limit"):  # of sys.set_int_max_str_digits
+            raise ValueError("an integer with too many digits") from None
+        raise
     limit = DEFAULT_LIMITS.max_depth
     # A value that deep has as many closers as openers, so a short one cannot be.
     if end - pos > 2 * limit and depth_exceeds(value, limit):

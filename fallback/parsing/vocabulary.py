@@ -98,6 +98,8 @@ def _named(
     identity = str(value.get("id") or value.get("tool_call_id") or value.get("call_id") or "")
     if argument_key is not None:
         arguments = value[argument_key]
+        if arguments == {} and argument_key == "parameters" and "description" in value:
+            return None  # the definition of a tool that takes nothing, repeated
         if tool is None and not name.strip():
             # The whole call, one level too deep, with an empty name around it.
             return calls_in(arguments, catalogue, enveloped=enveloped)

@@ -118,3 +118,9 @@ def test_an_unknown_tool_choice_is_one_line(tools: Path) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"no_such_tool" in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_a_batch_is_not_explained(tmp_path: Path) -> None:
+    done = parse("--batch", "--explain", tmp_path / "replies.jsonl")
+    assert done.returncode == 2
+    assert "--explain shows one reply" in done.stderr
