@@ -29,6 +29,7 @@ SHOWN_ONLY = {
     "fallback models": "downloads",
     "fallback engine": "runs until it is stopped",
     "fallback doctor": "says what is on this machine",
+    "fallback mcp": "runs until its client has gone; test_mcp_service runs it",
     "fallback serve": "runs until it is stopped; test_proxy_process runs it",
     "curl": "needs the server",
     "docker": "is another program",

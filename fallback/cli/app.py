@@ -13,6 +13,7 @@ from fallback.cli.exits import MEANING
 from fallback.cli.flow_command import flow
 from fallback.cli.ledger_app import ledger as ledger_commands
 from fallback.cli.lint_command import lint
+from fallback.cli.mcp_command import mcp as mcp_command
 from fallback.cli.models_app import models
 from fallback.cli.options import (
     AsJson,
@@ -299,6 +300,7 @@ def doctor(host: Host = None, as_json: AsJson = False) -> int:
 
 
 app.command()(serve)
+app.command("mcp")(mcp_command)
 
 
 @engine.command("serve")

@@ -7,6 +7,7 @@ in a loop of its own can cancel a call, and one that blocks can wait for it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ from fallback.mcp.offer import Offer, offer
 from fallback.mcp.server import McpServer
 from fallback.tools import Tool, ToolOutput
 
-__all__ = ["McpTools"]
+__all__ = ["McpTools", "check_installed"]
 
 _CLOSE_SECONDS = 10.0
 _WAIT_SECONDS = 5.0
@@ -50,7 +51,7 @@ class McpTools:
         given = [servers] if isinstance(servers, str | McpServer) else servers
         self._servers = [McpServer.of(server) for server in given]
         _check_names(self._servers)
-        _check_installed()
+        check_installed()
         self._limits, self._on_note = limits, on_note
         self._lock = threading.Lock()
         self._portal: Any = None
@@ -115,6 +116,11 @@ class McpTools:
     def _open(self) -> None:
         from anyio.from_thread import start_blocking_portal
 
+        # The SDK logs what servers do wrong, with the traceback. An application that keeps a log
+        # gets it; without one it must not reach the terminal.
+        for name in ("mcp", "client"):
+            if not logging.getLogger(name).handlers:
+                logging.getLogger(name).addHandler(logging.NullHandler())
         stack = ExitStack()
         portal = stack.enter_context(start_blocking_portal("asyncio", name="mcp"))
         running: list[tuple[Connection, Future[None]]] = []
@@ -191,10 +197,13 @@ def _check_names(servers: Iterable[McpServer]) -> None:
         seen.add(server.name)
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Make sure that the SDK is there.
+
+    Raises:
+        ConfigurationError: it is not; says how it is installed.
+    """
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        raise ConfigurationError(
-            "tools of MCP servers need the extra mcp: pip install 'toolcall-fallback[mcp]'"
-        )
+        raise ConfigurationError("MCP needs the extra mcp: pip install 'toolcall-fallback[mcp]'")
