@@ -1,4 +1,4 @@
-"""uvicorn's HTTP with a deadline for the headers, which it does not have itself."""
+"""uvicorn's HTTP with deadlines for clients that dawdle, which it does not have itself."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["HEADER_SECONDS", "TimedProtocol"]
+__all__ = ["HEADER_SECONDS", "UNREAD_SECONDS", "TimedProtocol"]
 
 HEADER_SECONDS = 20.0
-"""Time that a new connection has for the headers of its first request."""
+"""Time that a connection has for the headers of a request, from its first byte; a new one from the
+moment that it is made."""
+UNREAD_SECONDS = 300.0
+"""Time that a client may leave an answer unread while more of it waits to be sent."""
 
 if TYPE_CHECKING:
 
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
         """What the two classes of uvicorn have in common."""
 
         loop: asyncio.AbstractEventLoop
-        cycle: object
+        cycle: Any
+        transport: Any
 
         def connection_made(self, transport: Any) -> None: ...
 
@@ -26,36 +30,60 @@ if TYPE_CHECKING:
 
         def data_received(self, data: bytes) -> None: ...
 
+        def pause_writing(self) -> None: ...
+
+        def resume_writing(self) -> None: ...
+
 else:
     _Base = AutoHTTPProtocol  # one of two classes, by what is installed
 
 
 class TimedProtocol(_Base):
-    """Cuts off a client that takes too long to say what it wants.
+    """Cuts off a client that takes too long to say what it wants, or to hear the answer.
 
-    Without this, a client that sends a byte now and then keeps a connection for ever, and some
-    thousand of them keep everybody else out.
+    Without this, a client that sends or reads a byte now and then keeps a connection for ever, and
+    some thousand of them keep everybody else out.
     """
 
-    _deadline: asyncio.TimerHandle | None = None
+    _speaking: asyncio.TimerHandle | None = None
+    _hearing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """The clock starts."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEADER_SECONDS, transport.close)
+        self._speaking = self.loop.call_later(HEADER_SECONDS, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to cut off."""
-        self._disarm()
+        _stop(self._speaking)
+        self._speaking = None
+        _stop(self._hearing)
+        self._hearing = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The clock stops with the first complete headers."""
+        """The clock stops with complete headers, and starts with the first byte of the next."""
         super().data_received(data)
-        if self.cycle is not None:
-            self._disarm()
+        if self.cycle is not None and not self.cycle.response_complete:
+            _stop(self._speaking)
+            self._speaking = None
+        elif self._speaking is None:
+            self._speaking = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def pause_writing(self) -> None:
+        """What waits to be read is more than the socket holds: the other clock starts."""
+        super().pause_writing()
+        if self._hearing is None:
+            # Closing would wait for what nobody reads.
+            self._hearing = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read on."""
+        _stop(self._hearing)
+        self._hearing = None
+        super().resume_writing()
+
+
+def _stop(clock: asyncio.TimerHandle | None) -> None:
+    if clock is not None:
+        clock.cancel()
