@@ -26,6 +26,7 @@ from fallback.proxy.gate import Gate
 from fallback.proxy.guard import Guard, shared_headers
 from fallback.proxy.http import Incoming, Outgoing, json_reply, read_json
 from fallback.proxy.observe import Observation, Observer, request_id
+from fallback.proxy.openapi import document
 from fallback.proxy.recall import Recall
 from fallback.proxy.relay import relayed
 from fallback.proxy.settings import Settings
@@ -103,6 +104,7 @@ class Gateway:
             ("GET", "/health"): self._healthy,
             ("GET", "/readyz"): self._ready,
             ("GET", "/metrics"): self._metrics,
+            ("GET", "/openapi.json"): self._openapi,
             ("GET", "/api/tags"): self._tags,
             ("POST", "/api/show"): self._show,
             ("GET", "/v1/models"): self._models,
@@ -244,6 +246,9 @@ class Gateway:
     async def _metrics(self, incoming: Incoming) -> Outgoing:
         text, kind = self.observer.metrics.text()
         return Outgoing(200, [("content-type", kind)], text)
+
+    async def _openapi(self, incoming: Incoming) -> Outgoing:
+        return json_reply(200, document())
 
     async def _tags(self, incoming: Incoming) -> Outgoing:
         listing = await self._discovery.tags()

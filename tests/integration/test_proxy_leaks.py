@@ -96,7 +96,6 @@ async def here(**settings: Any) -> AsyncIterator[Here]:
             timeout_graceful_shutdown=2,
         )
         server = uvicorn.Server(config)
-        server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign] -- pytest's
         with socket.create_server(("127.0.0.1", 0)) as listener:
             # Small, so that a client that does not read is noticed soon; its sockets inherit it.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
