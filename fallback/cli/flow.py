@@ -106,8 +106,8 @@ class _Runner:
         def heard(run: FlowRun) -> None:
             if self._record is not None:
                 _keep(self._record, run)
-            if timeline is not None:
-                step = run.steps[-1]
+            step = run.steps[-1]
+            if timeline is not None and step.status != "begun":
                 value = to_text(step.value) if step.status == "done" else step.detail
                 timeline.remark(step.status, f"{step.name}: {value}")
 

@@ -18,7 +18,7 @@ from fallback.execution.content import to_text
 from fallback.execution.shown import shown
 from fallback.flow.record import FlowRun, Step, StepRun
 from fallback.flow.reference import NAME, Reference, filled, references, resolved
-from fallback.flow.turns import outcome
+from fallback.flow.turns import broken_off, outcome
 from fallback.limits import Limits
 from fallback.messages import Turn
 from fallback.rendering.fences import neutralise
@@ -97,7 +97,8 @@ class Flow:
             inputs: values by name, as JSON has them.
             record: of an earlier run, to be taken up where it ended.
             again: whether a step that has changed something and then failed may be asked again.
-            on_step: told the run so far after each step, so that it can be kept.
+            on_step: told the run so far after each step, so that it can be kept; of a step that may
+                change something also before.
 
         Raises:
             FlowError: an input is missing, a reference leads nowhere, or the record does not fit.
@@ -109,7 +110,12 @@ class Flow:
             ask = next(play)
             while True:
                 fork = ask.session
-                ask = play.send(fork.resume(ask.resume) if ask.resume else fork.run(ask.question))
+                try:
+                    turn = fork.resume(ask.resume) if ask.resume else fork.run(ask.question)
+                except BaseException as error:
+                    play.throw(error)
+                    raise
+                ask = play.send(turn)
         except StopIteration as stop:
             ended: FlowRun = stop.value
             return ended
@@ -130,7 +136,12 @@ class Flow:
             while True:
                 fork = ask.session
                 made = fork.resume(ask.resume) if ask.resume else fork.run(ask.question)
-                ask = play.send(await made)
+                try:
+                    turn = await made
+                except BaseException as error:
+                    play.throw(error)
+                    raise
+                ask = play.send(turn)
         except StopIteration as stop:
             ended: FlowRun = stop.value
             return ended
@@ -145,12 +156,17 @@ class Flow:
     ) -> Generator[_Ask, Turn, FlowRun]:
         run, last = self._begun(inputs, record, again)
         self._check_tools(session)
-        for step in self.steps[len(run.steps) :]:
-            made = yield from self._step(session, run, step, last)
-            last = None
-            run = replace(run, steps=(*run.steps, made))
+
+        def tell(made: StepRun) -> FlowRun:
+            told = replace(run, steps=(*run.steps, made))
             if on_step is not None:
-                on_step(run)
+                on_step(told)
+            return told
+
+        for step in self.steps[len(run.steps) :]:
+            made = yield from self._step(session, run, step, last, tell)
+            last = None
+            run = tell(made)
             if made.status != "done":
                 break
         return run
@@ -173,6 +189,11 @@ class Flow:
         last = record.steps[-1] if record.steps else None
         if last is None or last.status == "done":
             return record, None
+        if last.status == "begun" and not again:
+            raise FlowError(
+                f"step {last.name!r} was broken off, and nobody knows what it has changed; look"
+                " what has happened, and say that it may be asked again"
+            )
         if last.status == "failed" and last.changed and not again:
             raise FlowError(
                 f"step {last.name!r} failed after {', '.join(last.changed)} had run; look what has"
@@ -189,7 +210,12 @@ class Flow:
                     raise FlowError(f"step {number} {step.name!r}: {lacks}")
 
     def _step(
-        self, session: SessionBase, run: FlowRun, step: Step, last: StepRun | None
+        self,
+        session: SessionBase,
+        run: FlowRun,
+        step: Step,
+        last: StepRun | None,
+        tell: Callable[[StepRun], object],
     ) -> Generator[_Ask, Turn, StepRun]:
         """Ask, and ask again as long as that can help and do no harm."""
         values = {**run.inputs, **{done.name: done.value for done in run.steps}}
@@ -212,10 +238,17 @@ class Flow:
 
         question = filled(step.ask, write)
         resume = last.turn if last is not None and last.status == "waiting" else ""
-        made = StepRun(name=step.name, status="failed", question=question)
+        made = StepRun(name=step.name, status="begun", question=question)
+        if not resume and any(fork.policy.writes(tool) for tool in fork.catalogue):
+            tell(made)  # before anything can happen: nothing may be heard of this process any more
         for number in range(1, step.tries + 1):
             asked = question if number == 1 else f"{question}\n\n{_hint(made)}"
-            turn = yield _Ask(session=fork, question=asked, resume=resume)
+            try:
+                turn = yield _Ask(session=fork, question=asked, resume=resume)
+            except BaseException as error:
+                if fork.turn is not None and not resume:
+                    tell(broken_off(step, question, fork.turn, fork, error, tainted=tainted))
+                raise
             made = outcome(step, question, turn, fork, tries=number, tainted=tainted)
             if made.status != "failed" or made.changed:
                 break

@@ -54,7 +54,8 @@ class StepRun:
 
     Attributes:
         name: of the step.
-        status: ``done``, ``failed``, or ``waiting`` for a person.
+        status: ``done``, ``failed``, ``waiting`` for a person, or ``begun`` where a step that may
+            change something has not been heard of since.
         question: what the model was asked, references filled in.
         value: what the step hands on, as JSON has it; ``None`` unless it is done.
         untrusted: whether the value holds text from outside, or rests on a value that does.
@@ -69,7 +70,7 @@ class StepRun:
     """
 
     name: str
-    status: Literal["done", "failed", "waiting"]
+    status: Literal["begun", "done", "failed", "waiting"]
     question: str
     value: Any = None
     untrusted: bool = False

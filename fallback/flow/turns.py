@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from fallback.execution.content import to_text
+from fallback.execution.masking import safe_error
 from fallback.flow.record import Step, StepRun
 from fallback.messages import ToolResult, Turn
 from fallback.session.base import SessionBase
 
-__all__ = ["outcome"]
+__all__ = ["broken_off", "outcome"]
 
 
 def outcome(
@@ -42,6 +44,23 @@ def outcome(
         seconds=round(turn.usage.seconds + sum(r.seconds for r in results), 3),
         tokens=turn.usage.prompt_tokens + turn.usage.completion_tokens,
     )
+
+
+def broken_off(
+    step: Step,
+    question: str,
+    turn: Turn,
+    session: SessionBase,
+    error: BaseException,
+    *,
+    tainted: bool,
+) -> StepRun:
+    """The record of a step whose turn was broken off: failed, with what it had changed by then.
+
+    What it has is not taken for its value, for the model may not have been done.
+    """
+    made = outcome(step, question, turn, session, tries=1, tainted=tainted)
+    return replace(made, status="failed", value=None, detail=f"broken off: {safe_error(error)}")
 
 
 def _value(step: Step, turn: Turn, taken: list[ToolResult]) -> tuple[Any, Any, str]:

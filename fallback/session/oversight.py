@@ -84,12 +84,15 @@ class Oversight:
             yield partial(self.books.record, entries)
 
     def keep(self, ended: Ended, *, resumed: bool) -> Steps[None]:
-        """Keep a turn that waits; forget one that was resumed and has ended."""
+        """Keep a turn that waits; forget one that was resumed and has ended.
+
+        One that only the server has broken off can be resumed again: what has run is on record.
+        """
         if ended.paused is not None:
             content = {**ended.paused.to_json(), "owner": owner_of(self.plan)}
             yield partial(self.books.pause, ended.turn.id, content)
             yield partial(self.books.record, [self._turn("paused")])
-        elif resumed:
+        elif resumed and ended.error is None:
             yield partial(self.books.forget, ended.turn.id)
 
     def resumed(self) -> Steps[None]:

@@ -17,6 +17,7 @@ from fallback.execution.shown import OUTSIDE
 from fallback.flow import Flow, FlowRun, Step
 from fallback.flow.reference import filled, references
 from fallback.ledger import Ledger
+from fallback.policy import Policy
 from fallback.results import mask_personal_data
 from fallback.testing import ScriptedBackend
 from fallback.tools import ToolOutput
@@ -83,10 +84,12 @@ def play(
         return flow.run(session, **run), backend
 
 
-def aplay(flow: Flow, replies: list[Any], **run: Any) -> tuple[FlowRun, ScriptedBackend]:
+def aplay(
+    flow: Flow, replies: list[Any], *, settings: dict[str, Any] | None = None, **run: Any
+) -> tuple[FlowRun, ScriptedBackend]:
     async def made() -> tuple[FlowRun, ScriptedBackend]:
         backend = ScriptedBackend(replies)
-        async with AsyncSession("any", tools=TOOLS, backend=backend) as session:
+        async with AsyncSession("any", tools=TOOLS, backend=backend, **(settings or {})) as session:
             return await flow.arun(session, **run), backend
 
     return asyncio.run(made())
@@ -187,8 +190,6 @@ def test_what_was_done_before_the_server_broke_off_is_known() -> None:
 
 
 def test_a_step_that_has_changed_something_is_not_asked_again_by_itself() -> None:
-    from fallback.policy import Policy
-
     flow = Flow([Step(name="mail", ask="Send it.", of="find", tries=3)])
     free = {"policy": Policy(external_communication="run")}
     run, backend = play(flow, [call("send", text="hi"), "Sent."], settings=free)
@@ -197,6 +198,40 @@ def test_a_step_that_has_changed_something_is_not_asked_again_by_itself() -> Non
     with pytest.raises(FlowError, match="'mail' failed after send had run"):
         play(flow, [], record=run)
     again, _ = play(flow, [call("find", customer="x"), "Ok."], record=run, again=True)
+    assert again.done
+
+
+@pytest.mark.parametrize("run", [play, aplay])
+def test_what_a_step_has_changed_is_known_when_the_server_breaks_off(
+    run: Callable[..., tuple[FlowRun, ScriptedBackend]],
+) -> None:
+    SENT.clear()
+    flow = Flow([Step(name="mail", ask="Send it.", tools=("send",))])
+    free = {"policy": Policy(external_communication="run")}
+    heard: list[FlowRun] = []
+    replies = [call("send", text="hi"), BackendConnectionError("gone")]
+    with pytest.raises(BackendConnectionError):
+        run(flow, replies, settings=free, on_step=heard.append)
+    assert SENT == ["hi"]
+    assert [part.steps[-1].status for part in heard] == ["begun", "failed"]
+    assert heard[-1].steps[-1].changed == ("send",)
+    with pytest.raises(FlowError, match="'mail' failed after send had run"):
+        run(flow, [], settings=free, record=heard[-1])
+    assert SENT == ["hi"]
+
+
+def test_a_step_that_has_not_been_heard_of_since_is_not_asked_again_by_itself() -> None:
+    flow = Flow([Step(name="mail", ask="Send it.", tools=("send",))])
+    free = {"policy": Policy(external_communication="run")}
+    heard: list[FlowRun] = []
+    play(flow, [call("send", text="hi"), "Sent."], settings=free, on_step=heard.append)
+    killed = FlowRun.from_json(json.loads(json.dumps(heard[0].to_json())))  # all that was written
+    assert not killed.done
+    with pytest.raises(FlowError, match="'mail' was broken off"):
+        play(flow, [], settings=free, record=killed)
+    again, _ = play(
+        flow, [call("send", text="hi"), "Sent."], settings=free, record=killed, again=True
+    )
     assert again.done
 
 
@@ -218,8 +253,6 @@ def test_a_step_that_waits_for_a_person_goes_on_with_its_own_turn() -> None:
 
 
 def test_a_value_from_outside_is_marked_masked_and_stages_writes() -> None:
-    from fallback.policy import Policy
-
     flow = Flow([
         Step(name="page", ask="Read it.", tools=("read",)),
         Step(name="mail", ask="Send this: ${page}", tools=("send",)),

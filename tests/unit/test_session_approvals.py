@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gates_kit import KINDS, MODES, Kind, Mode, Shop, a_session, last_words, log, reply, resume, run
 
-from fallback.errors import ConfigurationError, PauseTurn, UsageError
+from fallback.errors import BackendConnectionError, ConfigurationError, PauseTurn, UsageError
 from fallback.ledger import Approval, Ledger
 from fallback.policy import Deny, ExecutionContext, Policy
 from fallback.tools import Risk, tool
@@ -546,3 +546,24 @@ def test_every_proposed_call_is_on_record_with_what_produced_it(kind: Kind, tmp_
 def test_a_policy_of_another_kind_is_a_mistake_of_the_developer() -> None:
     with pytest.raises(ConfigurationError, match="policy"):
         a_session(KINDS[0], [], [], policy={"allow": []})
+
+
+@both
+def test_a_turn_that_the_server_breaks_off_after_the_approval_can_be_resumed_again(
+    kind: Kind,
+) -> None:
+    shop, ledger = Shop(), Ledger.in_memory()
+
+    def session(*replies: Any) -> Any:
+        return a_session(kind, shop.tools(), replies, ledger=ledger, context=ADA)
+
+    turn = run(session(reply("prompt", PAY)), "Pay bob 5.")
+    ledger.approvals.approve(turn.waiting[0].approval, "carol")
+    with pytest.raises(BackendConnectionError):
+        resume(session(BackendConnectionError("gone")), turn.id)
+    ended = resume(session("Paid."), turn.id)
+    assert ended.answer == "Paid."
+    assert ended.steps[0].results[0].value == {"id": "payment-1", "paid": 5}
+    assert shop.done == [("pay", "ada", "bob", 5)]
+    with pytest.raises(UsageError, match="is waiting"):
+        resume(session("Again."), turn.id)
