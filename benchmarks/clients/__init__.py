@@ -1,0 +1,1 @@
+"""Clients that other people wrote, in front of the adapter, with a scripted model behind it."""

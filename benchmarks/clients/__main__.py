@@ -1,0 +1,139 @@
+"""Run the clients and write the table: ``python -m benchmarks.clients [NAME ...]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.clients.case import Program, judge
+from benchmarks.clients.environments import install, own_environ, versions
+from benchmarks.clients.registry import CLIENTS, Client
+from benchmarks.clients.scenarios import SCENARIOS, script
+from benchmarks.clients.servers import Pair, running
+from benchmarks.clients.table import page
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks/results/clients.json"
+PAGE = ROOT / "docs/clients.md"
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 1 when a case fails or a client cannot be installed."""
+    known = {client.name: client for client in CLIENTS}
+    reader = argparse.ArgumentParser(prog="clients", description=__doc__)
+    reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    reader.add_argument("--resume", action="store_true", help="leave out what has been run")
+    given = reader.parse_args(arguments)
+    names = given.names or list(known)
+    if unknown := set(names) - set(known):
+        reader.error(f"no such client: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    failed = 0
+    for name in names:
+        try:
+            failed += run_client(known[name], resume=given.resume)
+        except RuntimeError as failure:
+            print(f"{name}: not run: {failure}", file=sys.stderr)
+            failed += 1
+    return min(failed, 1)
+
+
+def run_client(client: Client, *, resume: bool) -> int:
+    """All variants of one client through all scenarios, each kept when it has ended; the failures.
+
+    Raises:
+        RuntimeError: it could not be installed, or our servers did not start.
+    """
+    folder = install(client.name, client.kind, client.packages)
+    found = versions(folder, client.kind, client.packages)
+    failed = 0
+    for variant in client.variants:
+        if resume and _has_run(client.name, variant, found):
+            continue
+        # New servers each time: what the adapter has learned of a model would change the next run.
+        with (
+            tempfile.TemporaryDirectory(prefix="clients-") as made,
+            running(script(client.tool), Path(made)) as pair,
+        ):
+            cases = _run_variant(client, variant, folder, pair, Path(made))
+        failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
+        _keep(client, variant, found, cases)
+    return failed
+
+
+def _run_variant(
+    client: Client, variant: str, folder: Path, pair: Pair, place: Path
+) -> dict[str, list[dict[str, str]]]:
+    home = place / "home"
+    home.mkdir()
+    environ = own_environ(home) | {"ADAPTER_URL": pair.url, "CLIENT_FOLDER": str(folder)}
+    program = Program(_command(client, variant, folder), environ, home)
+    cases: dict[str, list[dict[str, str]]] = {}
+    try:
+        for scenario in SCENARIOS:
+            if reason := client.skips.get(scenario.id) or client.skips.get(scenario.model):
+                verdict, note = "skip", reason
+            else:
+                wrong = judge(program, pair, scenario)
+                verdict, note = ("fail", wrong) if wrong else ("pass", "")
+            row = f"{client.name} {variant}".strip()
+            print(f"{row:28} {scenario.id:4} {scenario.model:8} {verdict} {note}", flush=True)
+            case = {"model": scenario.model, "verdict": verdict, "note": note}
+            cases.setdefault(scenario.id, []).append(case)
+    finally:
+        program.end()
+    return cases
+
+
+def _command(client: Client, variant: str, folder: Path) -> list[str]:
+    program = PROGRAMS / client.program
+    if program.suffix == ".mjs":
+        return ["node", str(program), variant]
+    inside = folder / "venv/bin/python"
+    return [str(inside if client.kind == "python" else sys.executable), str(program), variant]
+
+
+def _kept() -> dict[str, Any]:
+    if not RESULTS.is_file():
+        return {}
+    kept: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return kept
+
+
+def _has_run(name: str, variant: str, found: Mapping[str, str]) -> bool:
+    kept = _kept().get(name)
+    return kept is not None and kept["versions"] == found and variant in kept["variants"]
+
+
+def _keep(client: Client, variant: str, found: Mapping[str, str], cases: Mapping[str, Any]) -> None:
+    """Put one variant's results beside those of the others, and write the page."""
+    everything = _kept()
+    mine = everything.get(client.name)
+    if not mine or mine["versions"] != found:  # rows of another version are not results of this one
+        mine = {"versions": found, "variants": {}}
+    variants = {**mine["variants"], variant: cases}
+    mine["variants"] = {name: variants[name] for name in client.variants if name in variants}
+    everything[client.name] = mine
+    known = [known.name for known in CLIENTS]
+    everything = {name: everything[name] for name in known if name in everything}
+    RESULTS.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(everything, not_run(everything)), encoding="utf-8")
+
+
+def not_run(kept: Mapping[str, Any]) -> list[str]:
+    """The clients, or of a client the variants, that have no result."""
+    return [
+        f"{client.name} {variant}".strip()
+        for client in CLIENTS
+        for variant in client.variants
+        if variant not in kept.get(client.name, {"variants": ()})["variants"]
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""What the programs of command-line agents share: run the command, and read its sums."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import conversation
+
+_SECONDS = 110
+FOLDER = Path(os.environ.get("CLIENT_FOLDER", "."))
+HOME = Path(os.environ.get("HOME", "."))
+WORK = HOME / "work"
+
+
+def program(name: str) -> str:
+    """The command that the npm package has installed."""
+    return str(FOLDER / "node_modules/.bin" / name)
+
+
+def run(command: Sequence[str], **environ: str) -> list[dict[str, Any]]:
+    """Run it in an empty folder; the JSON lines that it has printed.
+
+    Raises:
+        RuntimeError: it printed none, with its last words.
+    """
+    WORK.mkdir(exist_ok=True)
+    ended = subprocess.run(
+        command,
+        cwd=WORK,
+        env={**os.environ, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        told = (ended.stderr.strip() or ended.stdout.strip()).splitlines() or ["nothing printed"]
+        raise RuntimeError(told[-1])
+    return [json.loads(line) for line in lines]
+
+
+def serve(answer: Callable[[str, str], str]) -> None:
+    """Like ``conversation.serve``, with the sums read from the file that the commands write."""
+
+    def with_sums(model: str, prompt: str) -> str:
+        sums = WORK / "sums.txt"
+        sums.unlink(missing_ok=True)
+        try:
+            return answer(model, prompt)
+        finally:
+            if sums.is_file():
+                written = sums.read_text(encoding="utf-8").splitlines()
+                conversation.ran += [[int(n) for n in line.split()] for line in written]
+
+    conversation.serve(with_sums)

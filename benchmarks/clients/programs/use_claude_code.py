@@ -1,0 +1,37 @@
+"""Claude Code in print mode."""
+
+from __future__ import annotations
+
+from command import program, run, serve
+from conversation import URL
+
+
+def answer(model: str, prompt: str) -> str:
+    lines = run(
+        [
+            program("claude"),
+            *("-p", prompt, "--model", model, "--output-format", "stream-json", "--verbose"),
+            *("--allowedTools", "Bash"),
+        ],
+        ANTHROPIC_BASE_URL=URL,
+        ANTHROPIC_AUTH_TOKEN="none",  # noqa: S106 -- it wants one; nobody reads it
+        ANTHROPIC_DEFAULT_HAIKU_MODEL="side",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        DISABLE_AUTOUPDATER="1",
+        CLAUDE_CODE_MAX_RETRIES="2",
+    )
+    said = [
+        block["text"]
+        for line in lines
+        if line["type"] == "assistant"
+        for block in line["message"]["content"]
+        if block["type"] == "text"
+    ]
+    ends = [line for line in lines if line["type"] == "result"]
+    if not ends or ends[-1].get("is_error"):
+        raise RuntimeError(str(ends[-1].get("result") if ends else "no result"))
+    return "\n".join(said)
+
+
+if __name__ == "__main__":
+    serve(answer)
