@@ -13,20 +13,36 @@ import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 from fallback.errors import ConfigurationError, McpError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.mcp.connection import Connection
-from fallback.mcp.offer import Offer, offer
+from fallback.mcp.offer import offer
 from fallback.mcp.server import McpServer
 from fallback.tools import Tool, ToolOutput
 
-__all__ = ["McpTools", "check_installed"]
+__all__ = ["Borrower", "McpTools", "check_installed"]
 
 _CLOSE_SECONDS = 10.0
 _WAIT_SECONDS = 5.0
 """How much longer than its own deadline a start is waited for: the process has to be ended."""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Borrower:
+    """One who uses the tools: its calls under way, and what it was offered last, and for what."""
+
+    calls: set[Future[ToolOutput]] = field(default_factory=set)
+    known: tuple[Any, ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+    def cancel(self) -> None:
+        """End its calls; may be called from any thread. The servers are told."""
+        for call in tuple(self.calls):
+            call.cancel()
 
 
 class McpTools:
@@ -56,7 +72,8 @@ class McpTools:
         self._lock = threading.Lock()
         self._portal: Any = None
         self._connections: dict[str, Connection] = {}
-        self._calls: set[Future[ToolOutput]] = set()
+        self._self = Borrower()
+        self._borrowers: weakref.WeakSet[Borrower] = weakref.WeakSet([self._self])
         self._told: list[str] = []
         self._closing: weakref.finalize[Any, Any] | None = None
 
@@ -71,13 +88,14 @@ class McpTools:
         """What a person may wonder about: tools left out or renamed, servers that have ended."""
         return tuple(self._told)
 
-    def offered(self, taken: Iterable[str] = ()) -> tuple[Tool, ...]:
+    def offered(self, taken: Iterable[str] = (), *, to: Borrower | None = None) -> tuple[Tool, ...]:
         """The tools as they are now; starts the servers, and lists again what has changed.
 
         Blocks for as long as that takes, which the servers' own deadlines bound.
 
         Args:
             taken: names of the application's own tools, which keep them.
+            to: who will call them; the same tools again as long as nothing has changed.
 
         Raises:
             McpError: a server does not start, or does not list its tools.
@@ -90,20 +108,21 @@ class McpTools:
                     self._note(connection, self._portal.call(connection.catch_up))
                 if connection.dead:
                     self._note(connection, f"its tools are left out, {connection.dead}")
-            found: Offer = offer(
-                [(c.server, c.listed) for c in self._connections.values() if not c.dead],
-                taken,
-                self._call,
-                self._limits,
-            )
-        for note in found.notes:
-            self._tell(note)
-        return found.tools
+            listed = [(c.server, c.listed) for c in self._connections.values() if not c.dead]
+        borrower, names = to or self._self, tuple(taken)
+        known = (names, *listed)
+        if borrower.known != known:
+            found = offer(listed, names, partial(self._call, borrower), self._limits)
+            borrower.known, borrower.tools = known, found.tools
+            self._borrowers.add(borrower)
+            for note in found.notes:
+                self._tell(note)
+        return borrower.tools
 
     def cancel(self) -> None:
         """End the calls under way; may be called from any thread. The servers are told."""
-        for call in tuple(self._calls):
-            call.cancel()
+        for borrower in tuple(self._borrowers):
+            borrower.cancel()
 
     def close(self) -> None:
         """End all calls and servers, with their processes. It can be opened again."""
@@ -139,7 +158,9 @@ class McpTools:
         self._connections = {c.server.name: c for c, _ in running}
         self._portal = portal
 
-    async def _call(self, server: McpServer, name: str, arguments: dict[str, Any]) -> ToolOutput:
+    async def _call(
+        self, borrower: Borrower, server: McpServer, name: str, arguments: dict[str, Any]
+    ) -> ToolOutput:
         connection, portal = self._connections.get(server.name), self._portal
         if connection is None or portal is None:
             raise McpError(f"the MCP server {server.name!r} has been closed")
@@ -147,8 +168,8 @@ class McpTools:
         future: Future[ToolOutput] = portal.start_task_soon(
             connection.call, name, arguments, seconds
         )
-        self._calls.add(future)
-        future.add_done_callback(self._calls.discard)
+        borrower.calls.add(future)
+        future.add_done_callback(borrower.calls.discard)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:

@@ -11,6 +11,7 @@ from fallback.tools import Tool
 
 if TYPE_CHECKING:
     from fallback.mcp import McpServer, McpTools
+    from fallback.mcp.tools import Borrower
 
 __all__ = ["ToolOffer"]
 
@@ -34,6 +35,7 @@ class ToolOffer:
         self._tools: tuple[Tool, ...] = ()
         self._catalogue = own
         self._outside, self._opened = _servers(mcp, limits)
+        self._borrower = None if self._outside is None else _borrower()
 
     @property
     def outside(self) -> bool:
@@ -49,21 +51,27 @@ class ToolOffer:
         """
         if self._outside is not None:
             own = [*self._own, *self._own.hidden]
-            tools = self._outside.offered([tool.name for tool in own])
-            if tools != self._tools:
+            tools = self._outside.offered([tool.name for tool in own], to=self._borrower)
+            if tools is not self._tools:
                 self._catalogue = Catalogue([*own, *tools], limits=self._limits)
                 self._tools = tools
         return self._catalogue
 
     def cancel(self) -> None:
-        """End the calls of servers that are under way."""
-        if self._outside is not None:
-            self._outside.cancel()
+        """End this session's calls of servers that are under way."""
+        if self._borrower is not None:
+            self._borrower.cancel()
 
     def close(self) -> None:
         """End the servers that were opened here."""
         if self._outside is not None and self._opened:
             self._outside.close()
+
+
+def _borrower() -> Borrower:
+    from fallback.mcp.tools import Borrower
+
+    return Borrower()
 
 
 def _servers(

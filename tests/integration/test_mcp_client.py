@@ -170,7 +170,11 @@ def test_a_call_that_takes_too_long_is_given_up_and_the_server_told() -> None:
             pass  # the call here ends a moment after that of the session
 
 
-def test_cancelling_the_session_cancels_the_call(shared: McpTools) -> None:
+def test_cancelling_the_session_cancels_its_call_and_no_others(shared: McpTools) -> None:
+    slow = next(tool.handler for tool in shared.offered() if tool.name == "slow")
+    assert slow is not None
+    others = threading.Thread(target=lambda: asyncio.run(gone(slow)), daemon=True)
+    others.start()
     backend = scripted(call("slow"))
     with Session("any", mcp=shared, backend=backend, policy=OPEN) as session:
         for event in session.stream("Go on."):
@@ -178,7 +182,15 @@ def test_cancelling_the_session_cancels_the_call(shared: McpTools) -> None:
                 threading.Timer(0.05, session.cancel).start()
     assert session.turn is not None
     assert session.turn.stop_reason == "cancelled"
-    assert not shared._calls
+    assert others.is_alive()
+    shared.cancel()
+    others.join(10)
+    assert not others.is_alive()
+
+
+async def gone(slow: Any) -> None:
+    with pytest.raises(McpError, match="was cancelled"):
+        await slow()
 
 
 def test_an_async_session_has_the_same_tools_and_cancels_its_calls(shared: McpTools) -> None:
@@ -196,7 +208,6 @@ def test_an_async_session_has_the_same_tools_and_cancels_its_calls(shared: McpTo
     turn, broken = asyncio.run(run())
     assert turn.steps[0].results[0].value == "Oslo: 4 degrees"
     assert broken.stop_reason == "cancelled"
-    assert not shared._calls
 
 
 def test_a_server_that_dies_is_one_line_and_its_tools_are_left_out() -> None:
