@@ -115,7 +115,8 @@ class Fences:
         elif word in RESULT_FENCES and self.scanner.cursor.called:
             yield from self.scanner.passages.drop(hit)
         elif follower in ("", "\n", "\r", "{", "["):
-            yield from self._plain_fence(hit, at, run, char)
+            if word not in ("json", "") or not (yield from self._arguments_fence(hit, at)):
+                yield from self._plain_fence(hit, at, run, char)
         else:
             yield from self._attributes(hit, at, run, char)
 
@@ -224,6 +225,25 @@ class Fences:
         names += [item.fault.name for item in body.items if item.fault]
         declared = [self.scanner.catalogue.resolve(name) is not None for name in names]
         return any(declared) and not all(declared)
+
+    def _arguments_fence(self, hit: int, at: int) -> Generator[Waiter | None, None, bool]:
+        """A declared name on a line of its own and its arguments in the fence: what is left of
+        DeepSeek's form without its tokens."""
+        scanner = self.scanner
+        named = scanner.holding.name_in_front(hit)
+        if named is None:
+            return False
+        inner = yield from self.source.solid(at)
+        if not self.source.buf.startswith("{", inner):
+            return False
+        begin, start = named
+        begins = scanner.cursor.begins_reply(begin)
+        body = yield from scanner.reader.body(start, enveloped=False, hit=start if begins else None)
+        if body.data or not body.calls or any(item.fault for item in body.items):
+            return False
+        end = yield from scanner.envelopes.behind_body(body.end)
+        yield from scanner.bare.settle(start, body, body.end, end)
+        return True
 
     def _swallowed_close(self, body: Body, run: int, char: str) -> bool:
         """Whether an open string behind the calls has taken the closing line for its own."""

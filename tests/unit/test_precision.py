@@ -150,6 +150,40 @@ def test_what_only_begins_like_a_quotation_is_made(text: str) -> None:
     assert {call.name for call in read(text).calls} == {"get_weather"}
 
 
+ARGUMENTS = '{"city": "Oslo"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"get_weather\n```json\n{ARGUMENTS}\n```",
+        (
+            f"Let me see.\n\nget_weather\n```json\n{ARGUMENTS}\n```\n"
+            f"get_weather\n```\n{ARGUMENTS}\n```"
+        ),
+    ],
+)
+def test_a_name_above_its_arguments_in_a_fence_is_a_call(text: str) -> None:
+    reading = read(text)
+    assert [call.arguments for call in reading.calls] == [{"city": "Oslo"}] * text.count("get")
+    assert reading.text.strip() in ("", "Let me see.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"As in\nget_weather\n```json\n{ARGUMENTS}\n```\n\nit is asked for.",
+        f"get_time\n```json\n{ARGUMENTS}\n```",
+        f"get_weather\n```python\nx = {ARGUMENTS}\n```",
+        f"get_weather returns\n```json\n{ARGUMENTS}\n```",
+        "get_weather\n```json\n{} is empty\n```",
+    ],
+)
+def test_a_fence_beneath_another_line_holds_no_arguments(text: str) -> None:
+    reading = read(text)
+    assert (reading.calls, reading.text) == ((), text)
+
+
 @pytest.mark.parametrize("text", [OBJECT, PYTHON, TAGGED, f">>>all\nWell.\n{TAGGED}"])
 def test_a_byte_order_mark_in_front_changes_nothing(text: str) -> None:
     plain, marked = read(text), read("\ufeff" + text)
