@@ -31,6 +31,7 @@ MAY_BE_PLACEHOLDER = frozenset("<[{ \t\nyY")
 _PLACEHOLDER = re.compile(
     r"\s*[<\[{]+\s*([^<>\[\]{}]{1,64}?)\s*[>\]}]+\s*|\s*(your[_ ][\w ]{1,60})\s*"
 )
+_CUT_OFF = "The call of `{}` was cut off before it was complete and was not run. Write it shorter."
 _SHORTEST_TOLD = 4  # letters; shorter words stand in descriptions for other reasons
 _FILLERS = re.compile(r"\b(?:your|the|a|an|insert|enter|some|here|name|value|of)\b")
 
@@ -138,6 +139,7 @@ def read_native(
     only: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     said: str = "",
+    cut_short: bool = False,
 ) -> tuple[tuple[ToolCall, ...], tuple[Problem, ...]]:
     """Check the calls that a server reports.
 
@@ -149,6 +151,7 @@ def read_native(
         only: the one tool that may be called, where the caller forced one.
         limits: how many calls are read.
         said: the user's words; see :func:`validate`.
+        cut_short: whether the reply ended at a limit, so that what is not closed is not complete.
     """
     calls: list[ToolCall] = []
     problems: list[Problem] = []
@@ -164,7 +167,9 @@ def read_native(
         identity = own_id(str(reported.get("id") or ""), ids, id_prefix, index)
         ids.add(identity)
         checked = validate(raw, catalogue, id=identity, only=only, said=said)
-        if isinstance(checked, ToolCall):
+        if cut_short and isinstance(checked, ToolCall) and "missing_closers" in checked.repairs:
+            problems.append(_problem("truncated", _CUT_OFF.format(checked.name), raw, None))
+        elif isinstance(checked, ToolCall):
             calls.append(checked)
         else:
             problems.append(checked)

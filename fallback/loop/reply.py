@@ -166,7 +166,7 @@ class Reply:
 
     def _reading(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:
         if self._tool_calls:
-            return self._structured(read, thinking)
+            return self._structured(read, thinking, finish)
         problems = read.problems
         silent = not read.text.strip() and not read.calls and not problems
         if thinking and silent and self._action.read_text:
@@ -175,7 +175,7 @@ class Reply:
             problems = self._missing()
         return replace(read, reasoning=_joined(thinking, read.reasoning), problems=problems)
 
-    def _structured(self, read: Reading, thinking: str) -> Reading:
+    def _structured(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:
         action = self._action
         calls, problems = read_native(
             self._tool_calls,
@@ -184,6 +184,7 @@ class Reply:
             only=chosen_tool(action.tool_choice),
             limits=action.limits,
             said=action.said,
+            cut_short=finish == "length",
         )
         raw = "".join(self._text)
         written = tuple(

@@ -294,21 +294,28 @@ class TurnFlow:
 
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        self.record.say(reading.text, self._counted(reading.calls)[0])
-        yield from self._run_calls(reading.calls, {})
+        counted, others = self._counted(reading.calls)
+        self.record.say(reading.text, counted)
+        yield from self._run_calls(counted, others, {})
         if reading.problems and self._mending.may_correct(reading.problems):
             self._correct(generation)
 
     def _resume(self, paused: Paused) -> Generator[Action, Outcome, None]:
         """Take up the step whose calls waited; what its other calls returned is kept."""
-        yield from self._run_calls(paused.steps[-1].calls, paused.settled)
+        # Which calls count was settled when they were made, whatever holds for those to come.
+        counted = paused.messages[-1].tool_calls
+        ids = {call.id for call in counted}
+        others = tuple(r for id_, r in paused.settled.items() if id_ not in ids)
+        yield from self._run_calls(counted, others, paused.settled)
         self.record.close()
 
     def _run_calls(
-        self, calls: tuple[ToolCall, ...], settled: Mapping[str, ToolResult]
+        self,
+        counted: tuple[ToolCall, ...],
+        others: tuple[ToolResult, ...],
+        settled: Mapping[str, ToolResult],
     ) -> Generator[Action, Outcome, None]:
         self._called = True
-        counted, others = self._counted(calls)
         handled = yield from self._batch.run(counted, settled)
         self.record.keep(handled.results, beside=others)
         if handled.ending:
@@ -319,7 +326,8 @@ class TurnFlow:
         if withdrawn:
             self._tell(Withdrawal(withdrawn, _WITHDRAWN[withdrawn]))
         if others:
-            self.record.note(f"only the first of {len(calls)} calls counts (parallel_tool_calls)")
+            proposed = len(counted) + len(others)
+            self.record.note(f"only the first of {proposed} calls counts (parallel_tool_calls)")
         self._aside = "\n\n".join(filter(None, (handled.aside, ONE_CALL if others else "")))
 
     def _counted(

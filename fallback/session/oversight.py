@@ -20,6 +20,7 @@ from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.messages import Step, ToolCall, ToolResult
 from fallback.policy import Deny
+from fallback.rendering.text import offered
 from fallback.session.approving import Ask, Desk
 from fallback.session.books import Books
 from fallback.session.deciding import authorised
@@ -138,15 +139,15 @@ def take_up(
     if stored.get("owner") != owner_of(plan):
         raise missing  # that somebody else has such a turn is nobody's business
     paused = Paused.from_json(stored)
-    offered: dict[str, Tool] = {tool.name: tool for tool in plan.catalogue}
-    for call in paused.steps[-1].calls:
-        if call.name not in offered:
+    tools = {tool.name: tool for tool in offered(plan.catalogue, plan.tool_choice)}
+    for call in paused.messages[-1].tool_calls:
+        if call.name not in tools:
             raise UsageError(f"turn {turn_id} calls {call.name!r}, which is not among the tools")
     waiting = {result.call_id: result for result in paused.waiting}
     if unknown := sorted(results.keys() - waiting.keys()):
         raise UsageError(f"turn {turn_id} does not wait for a call {unknown[0]!r}")
     made = {
-        id_: _handed_in(waiting[id_], value, offered[waiting[id_].name], plan)
+        id_: _handed_in(waiting[id_], value, tools[waiting[id_].name], plan)
         for id_, value in results.items()
     }
     return paused.with_results(made)

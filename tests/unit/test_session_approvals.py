@@ -567,3 +567,30 @@ def test_a_turn_that_the_server_breaks_off_after_the_approval_can_be_resumed_aga
     assert shop.done == [("pay", "ada", "bob", 5)]
     with pytest.raises(UsageError, match="is waiting"):
         resume(session("Again."), turn.id)
+
+
+@both
+def test_a_call_that_was_approved_runs_whatever_holds_for_calls_to_come(kind: Kind) -> None:
+    shop, ledger = Shop(), Ledger.in_memory()
+    turn = run(a_session(kind, shop.tools(), [reply("prompt", LOOK, PAY)], ledger=ledger), "x")
+    ledger.approvals.approve(turn.waiting[0].approval, "carol")
+    forced = a_session(kind, shop.tools(), [], ledger=ledger, tool_choice="look")
+    with pytest.raises(UsageError, match="'pay', which is not among the tools"):
+        resume(forced, turn.id)
+    one = a_session(kind, shop.tools(), ["Paid."], ledger=ledger, parallel_tool_calls=False)
+    assert [r.status for r in resume(one, turn.id).steps[0].results] == ["ok", "ok"]
+    assert shop.done == [("look", "tea"), ("pay", "nobody", "bob", 5)]
+
+
+@both
+def test_a_call_that_did_not_count_does_not_run_when_the_turn_goes_on(kind: Kind) -> None:
+    shop, ledger = Shop(), Ledger.in_memory()
+    first = [reply("prompt", PAY, LOOK)]
+    one = a_session(kind, shop.tools(), first, ledger=ledger, parallel_tool_calls=False)
+    turn = run(one, "x")
+    ledger.approvals.approve(turn.waiting[0].approval, "carol")
+    many = a_session(kind, shop.tools(), ["Paid."], ledger=ledger)
+    ended = resume(many, turn.id)
+    assert [r.status for r in ended.steps[0].results] == ["ok", "denied"]
+    assert [m.role for m in ended.messages] == ["user", "assistant", "tool", "assistant"]
+    assert shop.done == [("pay", "nobody", "bob", 5)]

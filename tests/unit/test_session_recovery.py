@@ -278,3 +278,11 @@ def test_what_the_user_has_said_is_no_placeholder(mode: Any, name: str, runs: bo
         turn = session.run("Yes, that one.")
     assert loaded == ([value] if runs else [])
     assert bool(turn.steps[0].problems) is not runs
+
+
+@pytest.mark.parametrize(("finish", "runs"), [("length", False), ("stop", True)])
+def test_a_native_call_that_a_limit_has_cut_off_does_not_run(finish: str, runs: bool) -> None:
+    cut = {"name": "get_weather", "arguments": '{"city": "Oslo"'}
+    talk = Talk({"tool_calls": [cut], "finish_reason": finish}, "Fine.", mode="native")
+    assert talk.turn.tools_used == (("get_weather",) if runs else ())
+    assert [p.kind for p in talk.turn.steps[0].problems] == ([] if runs else ["truncated"])
