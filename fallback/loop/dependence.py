@@ -49,8 +49,12 @@ def awaited(call: ToolCall, calls: Iterable[ToolCall], said: str) -> str | None:
     others = [other for other in calls if other.id != call.id]
     if not others:
         return None
+    ids = {other.id for other in others}
+    named = _Named(others)
     for path, text in _texts("$", call.arguments):
-        if len(text) <= _LONGEST and text not in said and _stands_for(text.strip(), others):
+        if len(text) > _LONGEST or text in said:
+            continue
+        if text.strip() in ids or _is_placeholder(text.strip()) or named.in_(text):
             return (
                 f"Not run: {path} is {text!r}, which stands for the result of another call. Wait"
                 " for that result; then make this call again with the real value."
@@ -58,18 +62,28 @@ def awaited(call: ToolCall, calls: Iterable[ToolCall], said: str) -> str | None:
     return None
 
 
-def _stands_for(text: str, others: list[ToolCall]) -> bool:
-    if any(pattern.fullmatch(text) for pattern in (_BRACED, _DOLLAR, _NAMED)):
-        return True
-    return any(text == other.id or _refers(text, other) for other in others)
+def _is_placeholder(text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in (_BRACED, _DOLLAR, _NAMED))
 
 
-def _refers(text: str, other: ToolCall) -> bool:
-    """``$find_user.id``, ``{{call_1.id}}`` inside a text: a reference to this very call."""
-    if "$" not in text and "{{" not in text:
-        return False
-    named = "|".join(re.escape(name) for name in (other.id, other.name))
-    return re.search(rf"(?:\$|\$\{{|\{{\{{)\s?(?:{named})(?![\w-])", text) is not None
+class _Named:
+    """``$find_user.id``, ``{{call_1.id}}`` inside a text: a reference to one of these very calls.
+
+    One pattern for all, made when it is first needed: a reply may hold many texts and calls.
+    """
+
+    def __init__(self, calls: Iterable[ToolCall]) -> None:
+        self._calls = calls
+        self._pattern: re.Pattern[str] | None = None
+
+    def in_(self, text: str) -> bool:
+        if "$" not in text and "{{" not in text:
+            return False
+        if self._pattern is None:
+            names = dict.fromkeys(name for c in self._calls for name in (c.id, c.name))
+            named = "|".join(map(re.escape, names))
+            self._pattern = re.compile(rf"(?:\$|\$\{{|\{{\{{)\s?(?:{named})(?![\w-])")
+        return self._pattern.search(text) is not None
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -90,3 +91,14 @@ def test_the_place_is_named_however_deep_it_is() -> None:
     told = beside({"cc": ["x", "$result"]})
     assert told is not None
     assert "$.to.cc[1]" in told
+
+
+def test_looking_for_references_costs_no_more_than_texts_and_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    escape = re.escape
+    monkeypatch.setattr(re, "escape", lambda text: made.append(text) or escape(text))
+    calls = [ToolCall(id=f"c{n}", name="find", arguments={"x": ["$a"] * 50}) for n in range(50)]
+    assert awaited(calls[0], calls, "") is None
+    assert len(made) <= 2 * len(calls)
