@@ -50,3 +50,14 @@ def test_what_an_early_call_gains_is_measured_beside_what_it_could() -> None:
     for row in rows.values():
         assert set(row) == {"plain_seconds", "eager_seconds", "ratio", "bound"}
     assert rows["the first call is slow"]["bound"] < 0.7
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory as Linux shows it")
+def test_streams_through_the_adapter_are_complete_and_its_memory_stays() -> None:
+    pytest.importorskip("uvicorn")
+    command = [sys.executable, "-m", "benchmarks.proxy", "--quick", "--alone", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=BENCHMARKS.parent)
+    rows = {row["what"]: row for row in json.loads(done.stdout)}  # its status is that of the times
+    assert rows["streams at once that are complete"]["holds"]
+    assert rows["resident memory"]["holds"]
+    assert rows["request, of the direct one"]["value"] > 1

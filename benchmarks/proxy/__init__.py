@@ -1,0 +1,1 @@
+"""What the adapter costs, as ratios to talking to its upstream directly; see ``__main__``."""
