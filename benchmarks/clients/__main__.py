@@ -81,6 +81,8 @@ def _run_variant(
             else:
                 wrong = judge(program, pair, scenario)
                 verdict, note = ("fail", wrong) if wrong else ("pass", "")
+                if wrong and scenario.model in client.causes:
+                    note = f"{client.causes[scenario.model]}: {wrong}"
             row = f"{client.name} {variant}".strip()
             print(f"{row:28} {scenario.id:4} {scenario.model:8} {verdict} {note}", flush=True)
             case = {"model": scenario.model, "verdict": verdict, "note": note}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.clients.environments import Kind
 from benchmarks.clients.scenarios import Tool
@@ -36,7 +36,8 @@ class Client:
         program: file in ``programs``; an npm package's is run by node, or by Python when it is a
             command.
         variants: each a way of using it, and a row of the table.
-        skips: scenarios that say nothing about it, with the reason.
+        skips: scenarios, or models of them, that say nothing about it, with the reason.
+        causes: of failures that are its own, by the model of the scenario.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Client:
     variants: tuple[str, ...] = ("",)
     tool: Tool = _ADD
     skips: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, str] = field(default_factory=dict)
 
 
 CLIENTS: tuple[Client, ...] = (
@@ -101,9 +103,16 @@ CLIENTS: tuple[Client, ...] = (
         ),
     ),
     Client(
+        name="smolagents",
+        packages=("smolagents[openai]",),
+        program="use_smolagents.py",
+        tool=replace(_ADD, answers="final_answer"),
+    ),
+    Client(
         name="litellm",
         packages=("litellm",),
         program="use_litellm.py",
+        causes={"two": "it gives every streamed call the index 0 (BerriAI/litellm#37792)"},
         variants=("ollama", "ollama stream", "chat", "chat stream"),
     ),
     Client(
@@ -144,5 +153,12 @@ CLIENTS: tuple[Client, ...] = (
         program="use_opencode.py",
         variants=("chat", "messages"),
         tool=_shell("bash", description="Add two numbers"),
+    ),
+    Client(
+        name="qwen-code",
+        kind="npm",
+        packages=("@qwen-code/qwen-code",),
+        program="use_qwen_code.py",
+        tool=_shell("run_shell_command", is_background=False),
     ),
 )

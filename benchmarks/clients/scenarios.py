@@ -32,15 +32,21 @@ class Tool:
         name: as the client declares it.
         arguments: those that add ``a`` and ``b``.
         wrong: some that its schema does not allow.
+        answers: the tool by which the client wants to be answered; None for plain text.
     """
 
     name: str
     arguments: Callable[[int, int], Mapping[str, Any]]
     wrong: Mapping[str, Any]
+    answers: str | None = None
 
     def call(self, a: int, b: int) -> str:
         """The call as a model writes it."""
         return _written(self.name, self.arguments(a, b))
+
+    def answer(self, text: str) -> str:
+        """The last reply."""
+        return _written(self.answers, {"answer": text}) if self.answers else text
 
 
 def _written(name: str, arguments: Mapping[str, Any]) -> str:
@@ -86,7 +92,7 @@ def _expect(*, text: tuple[str, ...], ran: Pairs, requests: int, never: str = "<
     def judge(outcome: Outcome) -> str | None:
         if outcome.error:
             return f"error: {outcome.error}"
-        if outcome.ran != ran:
+        if sorted(outcome.ran) != ran:  # parallel calls may end in any order
             return f"ran {outcome.ran}, not {ran}"
         if missing := [part for part in text if part not in outcome.text]:
             return f"text {outcome.text!r} lacks {missing}"
@@ -158,16 +164,16 @@ SCENARIOS: tuple[Scenario, ...] = (
 def script(tool: Tool) -> dict[str, Any]:
     """The scripted server's models, one for each scenario, that call this tool."""
     call, other = tool.call(1, 2), tool.call(3, 4)
-    final = "The sum is 3."
+    final = tool.answer("The sum is 3.")
     refusal = {"fault": "no_tools"}
     return {
-        "text": ["Paris is it."],
+        "text": [tool.answer("Paris is it.")],
         "call": [call, final],
-        "two": [f"{call}\n{other}", "3 and 7."],
+        "two": [f"{call}\n{other}", tool.answer("3 and 7.")],
         "prose": [f"Let me add.\n\n{call}", final],
         "thinks": [f"<think>secretly a sum</think>{call}", final],
         "slips": [_written(tool.name, tool.wrong), call, final],
-        "unknown": [_written("no_such_tool", {"a": 1}), "I cannot."],
+        "unknown": [_written("no_such_tool", {"a": 1}), tool.answer("I cannot.")],
         "dead": [{"fault": "cut_before"}],
         "dies": [{"text": "Paris is the capital of", "fault": "cut_in_text"}],
         "half": [{"text": call[:-12], "fault": "unfinished"}],

@@ -10,10 +10,8 @@ from benchmarks.clients.scenarios import TITLES
 __all__ = ["page"]
 
 NOT_RUN_CLIENTS = (
-    "`smolagents`",
     "`cline`",
     "`@continuedev/cli`",
-    "`@qwen-code/qwen-code`",
     "`crewai`",
     "`aider-chat`",
     "`@langchain/ollama`",
