@@ -151,6 +151,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("opencode-ai",),
         program="use_opencode.py",
+        skips={"S15": "it repeats a request that has failed, with growing delays, without end"},
         variants=("chat", "messages"),
         tool=_shell("bash", description="Add two numbers"),
     ),
