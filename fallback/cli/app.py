@@ -222,6 +222,10 @@ def parse(
     reasoning_open: Annotated[
         bool, typer.Option("--reasoning-open", help="The prompt itself opened the reasoning.")
     ] = False,
+    dialect: Annotated[
+        list[str] | None,
+        typer.Option("--dialect", help="Read only this one; may be repeated. Default: all."),
+    ] = None,
     summary: Annotated[
         bool | None,
         typer.Option("--summary/--json", help="Text for a person; the default on a terminal."),
@@ -234,8 +238,9 @@ def parse(
     """Read what a model wrote: which calls are in it, and what became of everything else."""
     from fallback.cli import parse as command
 
-    if batch and explain:
-        raise ConfigurationError("--explain shows one reply; leave --batch out")
+    if batch and (explain or dialect):
+        option = "--explain" if explain else "--dialect"
+        raise ConfigurationError(f"{option} is for one reply; leave --batch out")
     if batch:
         return command.parse_batch(file, tools or ())
     return command.parse_one(
@@ -246,6 +251,7 @@ def parse(
         finish_reason=finish_reason,
         tool_choice=tool_choice,
         reasoning_open=reasoning_open,
+        dialects=dialect or None,
     )
 
 

@@ -43,6 +43,7 @@ def parse_one(
     tool_choice: str,
     finish_reason: FinishReason,
     reasoning_open: bool,
+    dialects: Sequence[str] | None = None,
 ) -> ExitCode:
     """Read one reply and print what it means, as JSON or for a person.
 
@@ -51,7 +52,7 @@ def parse_one(
         tools: files that declare the tools the model was offered.
         summary: text for a person instead of JSON.
         explain: what became of every character, in either form.
-        tool_choice, finish_reason, reasoning_open: as :func:`fallback.parse` takes them.
+        tool_choice, finish_reason, reasoning_open, dialects: as :func:`fallback.parse` takes them.
 
     Raises:
         ConfigurationError: ``tool_choice`` names no tool.
@@ -73,6 +74,7 @@ def parse_one(
         finish_reason=finish_reason,
         tool_choice=tool_choice,
         reasoning_open=reasoning_open,
+        dialects=dialects,
     )
     if summary and explain:
         from fallback.cli.explain import print_explanation

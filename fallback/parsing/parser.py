@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fallback.catalogue import Catalogue
+from fallback.dialects.names import chosen_dialects
 from fallback.errors import ParseError, UsageError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import (
@@ -40,6 +41,7 @@ from fallback.tools import ToolLike
 from fallback.validation import own_id, validate
 
 _SHORTEST = 3  # characters of a call: ``f()``
+_UNREAD = "dialect_not_read"
 
 ToolChoice = str | Mapping[str, Any]
 
@@ -59,6 +61,9 @@ class Parser:
         each
             reply of a conversation.
         said: the user's words; an argument that stands there is no placeholder.
+        dialects: the only dialects whose calls count, by name
+            (:data:`fallback.dialects.names.READ`); ``None`` for all. Calls in another one are
+            recognised, suppressed and reported.
     """
 
     def __init__(
@@ -70,11 +75,13 @@ class Parser:
         limits: Limits = DEFAULT_LIMITS,
         id_prefix: str = "call_",
         said: str = "",
+        dialects: Iterable[str] | None = None,
     ) -> None:
         if not isinstance(catalogue, Catalogue):
             raise UsageError("a Parser takes a Catalogue; write Parser(Catalogue(tools))")
         self._catalogue, self._limits, self._prefix = catalogue, limits, id_prefix
         self._said = said
+        self._dialects = chosen_dialects(dialects)
         self._only = chosen_tool(tool_choice)
         self._off = tool_choice == "none"
         self._events: list[Event] = []
@@ -210,6 +217,8 @@ class Parser:
 
     def calls(self, body: Body, dialect: str) -> bool:
         """A body that is meant as calls; its items may still be at fault. ``False``: no more."""
+        if self._foreign(body, dialect):
+            return True
         calls, problems = len(self._calls), len(self._problems)
         more = self._take(body, dialect)
         repairs = [repair for call in self._calls[calls:] for repair in call.repairs]
@@ -217,6 +226,19 @@ class Parser:
         note = ", ".join(dict.fromkeys([*repairs, *kinds]))
         self._verdict = ("call" if len(self._calls) > calls else "rejected", note)
         return more
+
+    def _foreign(self, body: Body, dialect: str) -> bool:
+        """Whether a body is in a dialect that the caller does not want read."""
+        wanted = self._dialects
+        if wanted is None:
+            return False
+        written = {dialect} if dialect else {call.dialect for call in body.calls}
+        if written <= wanted:
+            return False
+        self._verdict = ("rejected", _UNREAD)
+        text = self._source.buf[body.start : body.end]
+        self.suppressed(_UNREAD, text, self._source.base + body.start)
+        return True
 
     def _take(self, body: Body, dialect: str) -> bool:
         for item in body.items:
@@ -357,6 +379,7 @@ def parse(
     strict: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     said: str = "",
+    dialects: Iterable[str] | None = None,
 ) -> Reading:
     """Read a whole reply.
 
@@ -370,8 +393,10 @@ def parse(
         strict: raise instead of returning a reading with problems.
         limits: sizes beyond which a reply is a problem.
         said: the user's words; see :class:`Parser`.
+        dialects: see :class:`Parser`.
 
     Raises:
+        UnknownDialectError: a name in ``dialects`` is not one that is read.
         ParseError: only with ``strict``: the first problem's message.
         UsageError: what is given is no text, or there is no such finish reason.
     """
@@ -379,7 +404,8 @@ def parse(
     check_reason(finish_reason)
     catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools)
     reading = None
-    if tool_choice == "auto" and not reasoning_open and len(text) <= limits.max_reply_chars:
+    plain = tool_choice == "auto" and not reasoning_open and dialects is None
+    if plain and len(text) <= limits.max_reply_chars:
         reading = read_clean(text, catalogue, finish_reason)
     if reading is None:
         parser = Parser(
@@ -388,6 +414,7 @@ def parse(
             reasoning_open=reasoning_open,
             limits=limits,
             said=said,
+            dialects=dialects,
         )
         parser._be_silent()
         parser.feed(text)
