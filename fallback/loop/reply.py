@@ -17,7 +17,8 @@ from fallback.errors import BackendError
 from fallback.loop.actions import Generate, Generation
 from fallback.messages import FinishReason, Problem, Reading, Suppressed, Usage
 from fallback.parsing.events import BatchComplete, Event, ReasoningDelta
-from fallback.parsing.parser import Parser, chosen_tool, parse
+from fallback.parsing.parser import Parser, chosen_tool
+from fallback.parsing.whole import parse
 from fallback.validation import read_native
 
 __all__ = ["Reply"]

@@ -1,7 +1,8 @@
 """The parser: text in, events out, and the reading of the whole reply at the end.
 
-There is one path. ``parse(text)`` is ``feed(text)`` and ``close()``, so a stream and a batch can
-not differ. The parser touches no clock, no network and no randomness, and never raises on content.
+There is one path. ``parse(text)`` (:mod:`fallback.parsing.whole`) is ``feed(text)`` and
+``close()``, so a stream and a batch can not differ. The parser touches no clock, no network and no
+randomness, and never raises on content.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.names import chosen_dialects
-from fallback.errors import ParseError, UsageError
+from fallback.errors import UsageError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import (
     FinishReason,
@@ -23,7 +24,6 @@ from fallback.messages import (
     ToolCall,
 )
 from fallback.parsing.bodies import Body, Fault, Item
-from fallback.parsing.clean import read_clean
 from fallback.parsing.events import (
     BatchComplete,
     CallSuppressed,
@@ -37,7 +37,6 @@ from fallback.parsing.given import check_reason, check_text
 from fallback.parsing.live.calls import Live
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
-from fallback.tools import ToolLike
 from fallback.validation import own_id, validate
 
 _SHORTEST = 3  # characters of a call: ``f()``
@@ -184,7 +183,7 @@ class Parser:
         self._events.clear()
         return events
 
-    def _be_silent(self) -> None:
+    def be_silent(self) -> None:
         """Make only the reading, for which no event is needed."""
         self._silent, self._live.on = True, False
 
@@ -331,7 +330,7 @@ class Parser:
     def _calls_quoted_in(self, text: str) -> tuple[ToolCall, ...]:
         inner = Parser(self._catalogue, limits=self._limits)
         inner._quoting = True
-        inner._be_silent()
+        inner.be_silent()
         inner.feed(text)
         inner.close()
         return inner.reading.calls
@@ -367,59 +366,3 @@ def chosen_tool(tool_choice: ToolChoice) -> str | None:
         name = function.get("name") if isinstance(function, Mapping) else None
         return str(name) if name else None
     return None if tool_choice in ("auto", "none", "required", "any") else tool_choice
-
-
-def parse(
-    text: str,
-    tools: Catalogue | Iterable[ToolLike],
-    finish_reason: FinishReason = "stop",
-    tool_choice: ToolChoice = "auto",
-    reasoning_open: bool = False,
-    *,
-    strict: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    said: str = "",
-    dialects: Iterable[str] | None = None,
-) -> Reading:
-    """Read a whole reply.
-
-    Args:
-        text: what the model wrote.
-        tools: the tools that were offered: a catalogue, or functions, tools, OpenAI or Ollama
-        dicts.
-        finish_reason: why the generation ended; ``length`` means that the end is missing.
-        tool_choice: see :class:`Parser`.
-        reasoning_open: see :class:`Parser`.
-        strict: raise instead of returning a reading with problems.
-        limits: sizes beyond which a reply is a problem.
-        said: the user's words; see :class:`Parser`.
-        dialects: see :class:`Parser`.
-
-    Raises:
-        UnknownDialectError: a name in ``dialects`` is not one that is read.
-        ParseError: only with ``strict``: the first problem's message.
-        UsageError: what is given is no text, or there is no such finish reason.
-    """
-    check_text(text)
-    check_reason(finish_reason)
-    catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools)
-    reading = None
-    plain = tool_choice == "auto" and not reasoning_open and dialects is None
-    if plain and len(text) <= limits.max_reply_chars:
-        reading = read_clean(text, catalogue, finish_reason)
-    if reading is None:
-        parser = Parser(
-            catalogue,
-            tool_choice=tool_choice,
-            reasoning_open=reasoning_open,
-            limits=limits,
-            said=said,
-            dialects=dialects,
-        )
-        parser._be_silent()
-        parser.feed(text)
-        parser.close(finish_reason)
-        reading = parser.reading
-    if strict and reading.problems:
-        raise ParseError(reading.problems[0].message)
-    return reading

@@ -62,7 +62,7 @@ def test_a_malformed_call_of_another_dialect_is_no_problem_of_this_one() -> None
 
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownDialectError, match="no dialect 'morse' to read; there are .*hermes"):
+    with pytest.raises(UnknownDialectError, match=r"no dialect 'morse' to read; .*hermes"):
         parse(HERMES, TOOLS, dialects=["morse"])
 
 

@@ -123,4 +123,4 @@ def test_an_unknown_tool_choice_is_one_line(tools: Path) -> None:
 def test_a_batch_is_not_explained(tmp_path: Path) -> None:
     done = parse("--batch", "--explain", tmp_path / "replies.jsonl")
     assert done.returncode == 2
-    assert b"--explain shows one reply" in done.stderr
+    assert b"--explain is for one reply" in done.stderr

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import FENCED, PROMPTED, PYTHONIC, Dialect
 from fallback.messages import ToolCall
-from fallback.parsing.parser import parse
+from fallback.parsing.whole import parse
 from fallback.rendering import call_text
 from fallback.rendering.opening import opening, opening_of_any
 from fallback.templating import to_json
