@@ -66,7 +66,7 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     lines += ["", "## Not run", ""]
     left = [*(f"`{name}`" for name in others), *NOT_RUN_CLIENTS]
     lines += [f"Clients: {', '.join(left)}.", ""]
-    lines.append(f"Scenarios, of which the tests run most: {'; '.join(NOT_RUN_SCENARIOS)}.")
+    lines.append(f"Scenarios: {'; '.join(NOT_RUN_SCENARIOS)}.")
     return "\n".join(lines) + "\n"
 
 
