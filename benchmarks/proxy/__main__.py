@@ -40,7 +40,8 @@ def alone(up: servers.Server, ours: servers.Server, given: argparse.Namespace) -
     well = told["complete"] == told["streams"] and not told["crossed"]
     note = f"of {told['streams']}; {told['crossed']} crossed"
     rows.append(_row("streams at once that are complete", told["complete"], "all", well, note))
-    first, last = (100, 300) if given.quick else (1000, 10_000)
+    last = 300 if given.quick else given.requests
+    first = last // 10
     held = measures.memory(ours, first, last)
     grown = held["last"] / held["first"]
     note = f"{held['first'] / 1e6:.0f} MB after {first:,}, {held['last'] / 1e6:.0f} after {last:,}"
@@ -55,7 +56,7 @@ def beside(up: servers.Server, ours: servers.Server, folder: Path, cache: Path) 
         with servers.litellm(folder, up, cache) as theirs:
             measures.busy(theirs, 20)
             found = [(measures.busy(theirs, 100), measures.busy(ours, 400)) for _ in range(3)]
-    except Unavailable as error:
+    except (Unavailable, servers.NotStarted) as error:
         return _row(what, 0, ">= 3", False, f"not measured: {error}")
     other, own = sorted(found, key=lambda pair: pair[1]["per_second"] / pair[0]["per_second"])[1]
     ratio = own["per_second"] / other["per_second"]
@@ -92,6 +93,9 @@ def page(rows: list[Row], command: str) -> str:
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--quick", action="store_true", help="fewer of everything")
+    reader.add_argument(
+        "--requests", type=int, default=10_000, help="after which memory is compared (and a tenth)"
+    )
     reader.add_argument("--alone", action="store_true", help="without LiteLLM")
     reader.add_argument("--json", action="store_true")
     reader.add_argument("--cache", type=Path, default=default_cache(), help="for environments")
@@ -103,7 +107,9 @@ def main() -> None:
             rows = alone(up, ours, given)
             if not given.alone:
                 rows.append(beside(up, ours, folder, given.cache))
-    told = page(rows, "python -m benchmarks.proxy" + (" --quick" if given.quick else ""))
+    command = "python -m benchmarks.proxy" + (" --quick" if given.quick else "")
+    command += f" --requests {given.requests}" if given.requests != 10_000 else ""
+    told = page(rows, command)
     if given.write:
         given.write.write_text(told, encoding="utf-8")
     print(json.dumps(rows) if given.json else told, end="\n" if given.json else "")

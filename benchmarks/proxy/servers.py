@@ -24,6 +24,10 @@ VOICES = 25
 """Models of the many streams; each says a word of its own."""
 
 
+class NotStarted(Exception):
+    """A server did not come up; the message is the reason, in one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     url: str
@@ -73,6 +77,7 @@ def litellm(folder: Path, behind: Server, cache: Path) -> Iterator[Server]:
 
     Raises:
         Unavailable: it cannot be installed here.
+        NotStarted: it does not come up.
     """
     made = prepared(LITELLM, cache)
     config = folder / "litellm.yaml"
@@ -89,7 +94,13 @@ def _running(command: Sequence[str], folder: Path, *, ready: str) -> Iterator[Se
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
     environ = {k: v for k, v in os.environ.items() if not k.startswith("FALLBACK_")}
-    environ |= {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "HOME": str(folder)}
+    environ["HOME"] = str(folder)
+    if command[0] == sys.executable:  # the environments of others hold what they need
+        environ["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
+    else:
+        environ.pop("PYTHONPATH", None)
+        # Without a key LiteLLM starts only if told so; it listens on this machine alone.
+        environ["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
     with (
         (folder / "log").open("ab") as log,
         subprocess.Popen(
@@ -110,4 +121,4 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 120.0) ->
             if httpx.get(url, trust_env=False).status_code == 200:
                 return
         time.sleep(0.2)
-    raise RuntimeError(f"no answer from {url}; it ended with {process.poll()}")
+    raise NotStarted(f"no answer from {url}; it ended with {process.poll()}")
