@@ -258,10 +258,27 @@ def test_a_stored_turn_cannot_be_turned_into_another_call() -> None:
         ledger.approvals.approve(turn.waiting[0].approval, "carol")
         stored = ledger.paused.get(turn.id)
         assert stored is not None
+        # What runs is the call as it stands in the conversation; the step is its record.
+        swap(stored["messages"][-1]["tool_calls"][0])
         swap(stored["steps"][-1]["calls"][0])
         ledger.paused.put(turn.id, stored)
         assert session.resume(turn.id).steps[0].results[0].kind == "denied"
         assert shop.done == []
+
+
+def test_a_stored_record_that_was_edited_changes_nothing_that_runs() -> None:
+    shop = Shop()
+    ledger = Ledger.in_memory()
+    asked = [reply("prompt", ("pay", {"to": "bob", "amount": 5})), "Hm."]
+    session = a_session(Session, shop.tools(), asked, context=ADA, ledger=ledger)
+    turn = run(session, "Pay bob 5.")
+    ledger.approvals.approve(turn.waiting[0].approval, "carol")
+    stored = ledger.paused.get(turn.id)
+    assert stored is not None
+    stored["steps"][-1]["calls"][0]["arguments"].update(to="mallory", amount=999)
+    ledger.paused.put(turn.id, stored)
+    session.resume(turn.id)
+    assert shop.done == [("pay", "ada", "bob", 5)]
 
 
 def test_the_approval_of_one_user_is_nothing_to_another() -> None:
