@@ -122,4 +122,4 @@ def test_a_required_call_is_begun_and_its_result_shortened_until_it_fits(
     assert "read_report" in turn.steps[0].raw[slice(*call.span)]
     assert any("is full" in note for step in turn.steps for note in step.notes)
     assert all(step.usage.prompt_tokens <= 512 for step in turn.steps)
-    assert len(turn.steps[0].results[0].content) > 10_000  # what the application has is whole
+    assert len(turn.steps[0].results[0].value) > 10_000  # what the application has is whole

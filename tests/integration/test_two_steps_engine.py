@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fallback import Limits, Session, tool
+from fallback import Session, tool
 from fallback.engine import models
 from fallback.hosts import connect
 from fallback.ollama import OllamaBackend
@@ -45,21 +45,21 @@ def backend() -> Iterator[OllamaBackend]:
 
 
 def test_half_a_billion_parameters_use_one_result_for_the_next_call(backend: OllamaBackend) -> None:
-    """The id stands nowhere but in the first result. This model guesses before it looks, and is
-    told; behind the second result the task is done, and the turn is ended there to be short."""
+    """The id stands nowhere but in the first result. Left to itself this model answers behind the
+    first result, so the second step is asked for, and a call is demanded of it."""
     session = Session(
         MODEL,
         tools=[find_order, read_order],
         backend=backend,
         mode="prompt",
+        tool_choice="required",
         options={"seed": 1, "num_predict": 48},
         num_ctx=2048,
-        limits=Limits(max_steps=4),
     )
-    turn = session.run("Find the order of the customer Ada. What did she order?")
-    made = [(r.name, r.content) for step in turn.steps for r in step.results if r.ok]
-    found = [name for name, _ in made].index("find_order")
-    assert ("read_order", "Ada ordered a violin.") in made[found + 1 :]
-    asked = [call.arguments for step in turn.steps for call in step.calls]
-    assert asked[-1] == {"order_id": 8317}
-    assert turn.stop_reason in ("answered", "max_steps")
+    found = session.run("Find the order of the customer Ada.")
+    read = session.run("Read that order. What did she order?")
+    assert (found.tools_used, read.tools_used) == (("find_order",), ("read_order",))
+    assert found.steps[0].calls[0].arguments == {"customer": "Ada"}
+    assert read.steps[0].calls[0].arguments == {"order_id": 8317}
+    assert read.steps[0].results[0].value == "Ada ordered a violin."
+    assert {step.mode for turn in (found, read) for step in turn.steps} == {"prompt"}
