@@ -50,34 +50,29 @@ class Client:
     causes: Mapping[str, str] = field(default_factory=dict)
 
 
+def _both(*wires: str) -> tuple[str, ...]:
+    """Each wire whole and streamed."""
+    return tuple(wire + how for wire in wires for how in ("", " stream"))
+
+
 CLIENTS: tuple[Client, ...] = (
     Client(
         name="plain",
         packages=("ollama", "openai", "anthropic"),
         program="use_plain.py",
-        variants=tuple(
-            wire + how
-            for wire in ("ollama", "chat", "responses", "messages")
-            for how in ("", " stream")
-        ),
+        variants=_both("ollama", "chat", "responses", "messages"),
     ),
     Client(
         name="langchain",
         packages=("langchain-ollama", "langchain-openai", "langchain-anthropic"),
         program="use_langchain.py",
-        variants=tuple(
-            wire + how
-            for wire in ("ollama", "chat", "responses", "messages")
-            for how in ("", " stream")
-        ),
+        variants=_both("ollama", "chat", "responses", "messages"),
     ),
     Client(
         name="pydantic-ai",
         packages=("pydantic-ai-slim[openai,anthropic]",),
         program="use_pydantic_ai.py",
-        variants=tuple(
-            wire + how for wire in ("chat", "responses", "messages") for how in ("", " stream")
-        ),
+        variants=_both("chat", "responses", "messages"),
     ),
     Client(
         name="openai-agents",
@@ -96,11 +91,7 @@ CLIENTS: tuple[Client, ...] = (
             "zod",
         ),
         program="use_ai_sdk.mjs",
-        variants=tuple(
-            wire + how
-            for wire in ("compatible", "chat", "responses", "messages")
-            for how in ("", " stream")
-        ),
+        variants=_both("compatible", "chat", "responses", "messages"),
     ),
     Client(
         name="smolagents",

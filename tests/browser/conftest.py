@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
+
+SWITCH = "FALLBACK_NO_BROWSER"
+"""Set to 1 where there is no browser and none can be installed; its tests are then skipped."""
 
 FLAGS = (
     "--headless",
@@ -25,9 +29,11 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     """One browser for all pages, with an empty profile and without a network."""
+    if os.environ.get(SWITCH) == "1":
+        pytest.skip(f"{SWITCH} is set")
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("chromium and chromedriver are not installed")
+        pytest.fail(f"no Chromium with its driver: run scripts/chromium, or set {SWITCH}=1 to skip")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
