@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,9 @@ class PostgresDatabase(Database):
                 "the address of the ledger cannot be read; it is postgresql://USER@HOST/DATABASE"
             ) from None
         self.shown = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
-        self._engine: Engine | None = None
+        self._engine = self._new_engine()
         self._pid = os.getpid()
+        self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -72,9 +74,7 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """See :meth:`Database.close`."""
-        if self._engine is not None:
-            self._engine.dispose(close=self._pid == os.getpid())
-        self._engine = None
+        self._engine_here().dispose()
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -87,23 +87,29 @@ class PostgresDatabase(Database):
             with self._errors():
                 connection.close()
 
-    def _engine_here(self) -> Engine:
+    def _new_engine(self) -> Engine:
+        """An engine connects when it is first used, and again after it was disposed of."""
         from sqlalchemy import create_engine, event
 
-        if self._pid != os.getpid() and self._engine is not None:
-            self._engine.dispose(close=False)  # after a fork these are the parent's connections
-        self._pid = os.getpid()
-        if self._engine is None:
-            self._engine = engine = create_engine(
-                self._url,
-                pool_pre_ping=True,
-                pool_timeout=BUSY_SECONDS,
-                connect_args={
-                    "connect_timeout": CONNECT_SECONDS,
-                    "application_name": "fallback",
-                },
-            )
-            event.listen(engine, "connect", _limit_waits)
+        engine = create_engine(
+            self._url,
+            pool_pre_ping=True,
+            pool_timeout=BUSY_SECONDS,
+            connect_args={"connect_timeout": CONNECT_SECONDS, "application_name": "fallback"},
+        )
+        event.listen(engine, "connect", _limit_waits)
+        return engine
+
+    def _engine_here(self) -> Engine:
+        """The engine, without the parent's connections after a fork.
+
+        The lock is taken only then, so no thread of the parent can have held it at the fork.
+        """
+        if self._pid != os.getpid():
+            with self._lock:
+                if self._pid != os.getpid():
+                    self._engine.dispose(close=False)
+                    self._pid = os.getpid()
         return self._engine
 
     @contextlib.contextmanager

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from databases import Server, new_schema
 
 from fallback.errors import LedgerError
 from fallback.ledger import Entry, Ledger
+from fallback.ledger.database import open_database
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REFUSED = "postgresql://ann:secret@127.0.0.1:1/books"
@@ -88,3 +90,23 @@ def test_of_many_that_find_an_empty_database_one_makes_the_tables(postgres_serve
         for _ in range(2):
             numbers = pool.map(use, [new_schema(postgres_server)] * 6)
             assert sorted(numbers) == list(range(1, 7))
+
+
+@pytest.mark.postgres
+def test_threads_that_use_a_ledger_first_at_the_same_time_leave_no_connection_behind(
+    postgres_server: Server,
+) -> None:
+    url = new_schema(postgres_server)
+    Ledger.open(url).close()
+    ready = threading.Barrier(6)
+
+    def use(ledger: Ledger) -> None:
+        ready.wait()
+        ledger.paused.list()
+
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(5):
+            with Ledger(open_database(url, create=False)) as ledger:
+                list(pool.map(use, [ledger] * 6))
+            # A connection that nobody closed warns when it is collected; a warning fails a test.
+            gc.collect()
