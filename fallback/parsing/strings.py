@@ -107,4 +107,5 @@ def _escaped(escape: str, table: dict[str, str], *, python: bool) -> str | None:
     if escape[0] in "xU" and len(escape) > 1:
         code = int(escape[1:], 16)
         return _quote(chr(code)) if code <= 0x10FFFF else None
-    return _quote(chr(int(escape, 8))) if escape.isdigit() else None
+    # ``\8`` and ``\9`` are no escapes, nor is a digit of another script.
+    return _quote(chr(int(escape, 8))) if escape[0] in "01234567" else None

@@ -104,6 +104,11 @@ def read(*chunks: str) -> Reading:
         "Action: now\nObservation: ",
         # What lay behind an object was looked at to tell whether it is data.
         DATA_OR_NOT,
+        # A backslash in front of a digit that is none in base eight was taken for an escape.
+        r"""[get_weather(city="\809")]""",
+        r"""```tool_code
+get_weather(city='\9 \² \٣')
+```""",
         # What nests too deep was given up as far as the line had arrived.
         f"<tool_call>x{'(' * 130}y\n{CALL}",
     ],
@@ -176,3 +181,10 @@ def test_behind_too_many_false_starts_everything_is_text() -> None:
 def test_a_comment_without_an_end_hides_nothing() -> None:
     reading = read('<tool_call>{"name": "now", "arguments": {} /* no end, "x": 1}</tool_call>')
     assert (reading.calls, len(reading.problems)) == ((), 1)
+
+
+@pytest.mark.parametrize("escape", ["\\8", "\\9", "\\²", "\\٣"])
+def test_a_digit_that_is_none_in_base_eight_is_no_escape(escape: str) -> None:
+    (call,) = read(f'[get_weather(city="Oslo {escape}")]').calls
+    assert call.arguments == {"city": f"Oslo {escape}"}
+    assert call.repairs == ("lone_backslashes",)
