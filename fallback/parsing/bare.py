@@ -26,8 +26,8 @@ _HEADER_BEFORE = re.compile(
     r"\s*(?:assistant)?(?:commentary|analysis)?\s*to=[\w.\-]+\s*(?:\w+\s*)?"
 )
 # An object that begins with one of the keys under which a name stands.
-_NAME_FIRST = re.compile(rf"""\{{\s*["'](?:{"|".join(NAME_KEYS)}|type)["']\s*:""")
-_NAME_FIRST_BEGIN = re.compile(r"""\{\s*(?:["'][a-z_]{0,16}["']?\s*)?""")
+_NAME_FIRST = re.compile(rf"""\{{\s{{0,16}}["'](?:{"|".join(NAME_KEYS)}|type)["']\s{{0,16}}:""")
+_NAME_FIRST_BEGIN = re.compile(r"""\{\s{0,16}(?:["'][a-z_]{0,16}["']?\s{0,16})?""")
 # ``get_weather(city, unit?)``, ``get_weather(city: string, days: int | None)``
 _SIGNATURE = re.compile(r"[^(]*+\((?:\s*+[^\W\d]\w*+\??\s*+(?::[^,()=]*+)?(?:,|(?=\))))++\s*+\)")
 _PARAMETER = re.compile(r"[(,]\s*+([^\W\d]\w*+)")
@@ -101,14 +101,12 @@ class Bare:
             near = _NAME_FIRST.search(buf, hit + 1, far)
             self.cursor.pass_over(hit, "{", near.start() if near else buf.find("{", far - _NEAR))
             return
-        another = _NAME_FIRST.search(buf, hit + 1, line if line >= 0 else len(buf))
-        if another is None and line < 0 and not self.source.final:
+        # A brace on this line may have its first key, or the colon, on a later one.
+        end = line if line >= 0 else len(buf)
+        another = _NAME_FIRST.search(buf, hit + 1, end + _NEAR)
+        if another is None and len(buf) < end + _NEAR and not self.source.final:
             another = _NAME_FIRST_AT_END.search(buf, hit + 1)
-        start = another.start() if another else None
-        if another is None and line >= 0:
-            # A brace that ends the line may have its first key on the next one.
-            last = buf.rfind("{", hit + 1, line)
-            start = last if last >= 0 and not buf[last + 1 : line].strip() else None
+        start = another.start() if another and another.start() < end else None
         self.cursor.pass_over(hit, "{", start)
 
     def parenthesis(self, hit: int, before: str) -> Steps:

@@ -104,6 +104,10 @@ def read(*chunks: str) -> Reading:
         "Action: now\nObservation: ",
         # What lay behind an object was looked at to tell whether it is data.
         DATA_OR_NOT,
+        # The colon behind the first key of an object in a sentence stood on the next line.
+        'x {{"name"\n:"now"<',
+        'x {{"name"' + "\n" * 20 + ':"now"<',
+        'x {{"nam"\n',
         # A backslash in front of a digit that is none in base eight was taken for an escape.
         r"""[get_weather(city="\809")]""",
         r"""```tool_code
