@@ -108,6 +108,9 @@ def read(*chunks: str) -> Reading:
         'x {{"name"\n:"now"<',
         'x {{"name"' + "\n" * 20 + ':"now"<',
         'x {{"nam"\n',
+        # A word behind a value of Gemma's was taken for another value, of no key.
+        '<tool_call>call:get_weather{y:<|"|><|"|>,days:{y:<|"|><|"|>o<',
+        '<tool_call>call:get_weather{city:<|"|>x<|"|> y, days:[1 <|"|>a<|"|> b 2]}<tool_call|>',
         # A backslash in front of a digit that is none in base eight was taken for an escape.
         r"""[get_weather(city="\809")]""",
         r"""```tool_code

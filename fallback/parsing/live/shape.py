@@ -250,7 +250,10 @@ class Shape:
             self.text(value) if quoted else self._value(value)
 
     def text(self, text: str) -> None:
-        """A string, whole, where a value is expected."""
+        """A string, whole; anywhere but where a value is expected it stops everything."""
+        if self._expected not in ("value", "item"):
+            self.stop()
+            return
         self.sink.string()(text)
         self.sink.end_string()
         self._expected = "after"
