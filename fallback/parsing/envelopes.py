@@ -229,7 +229,7 @@ class Envelopes:
                 return match.start()
             if source.final:
                 return len(source.buf)
-            search = max(at, len(source.buf) - 40)
+            search = min(max(at, len(source.buf) - 40), source.blank_end(at))
             yield waiter
 
     def accept(self, hit: int, body: Body, end: int, dialect: str, *, closed: bool = True) -> None:

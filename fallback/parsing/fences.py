@@ -359,7 +359,7 @@ class Fences:
             elif line or source.final or len(source.buf) >= limit:
                 scanner.cursor.look = inside
                 return
-            search = max(inside, len(source.buf) - run - 1)
+            search = min(max(inside, len(source.buf) - run - 1), source.blank_end(inside))
             yield AnyOf("\n`") if close is None else None
 
 

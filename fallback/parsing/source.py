@@ -118,6 +118,14 @@ class Source:
         self.buf = self.buf[count:]
         self.base += count
 
+    def blank_end(self, low: int) -> int:
+        """Where the last line begins, with its line break, if it is blank so far; or the end.
+
+        It may yet become a blank line, which counts whole although only its beginning has come.
+        """
+        line = self.buf.rfind("\n", low)
+        return line if line >= 0 and not self.buf[line:].strip("\n \t") else len(self.buf)
+
     def solid(self, at: int) -> Generator[Waiter | None, None, int]:
         """Index of the next character that is not white space, or the end of the text."""
         while True:

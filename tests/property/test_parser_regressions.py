@@ -111,6 +111,10 @@ def read(*chunks: str) -> Reading:
         # A word behind a value of Gemma's was taken for another value, of no key.
         '<tool_call>call:get_weather{y:<|"|><|"|>,days:{y:<|"|><|"|>o<',
         '<tool_call>call:get_weather{city:<|"|>x<|"|> y, days:[1 <|"|>a<|"|> b 2]}<tool_call|>',
+        # The blank line that ends inline code was not seen where it came in pieces.
+        '``js<ningool_name"\n[\n    \n``',
+        "``(\n \t \n[now()]``",
+        f"<tool_call>?\n{' ' * 60}\n[now()]",
         # A backslash in front of a digit that is none in base eight was taken for an escape.
         r"""[get_weather(city="\809")]""",
         r"""```tool_code
