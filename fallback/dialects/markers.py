@@ -146,6 +146,7 @@ MARKERS: tuple[Marker, ...] = (
     Marker("<|START_THINKING|>", "reasoning", closers=("<|END_THINKING|>",)),
     Marker("<seed:think>", "reasoning", closers=("</seed:think>",)),
     Marker("<|channel>thought", "reasoning", closers=("<channel|>",)),
+    Marker("<|begin_of_thought|>", "reasoning", closers=("<|end_of_thought|>",)),
     *(
         Marker(text, "result", closers=(closer,))
         for text, closer in (
@@ -191,6 +192,22 @@ RESULT_FENCES = frozenset(
     ("tool_result", "tool_results", "tool_output", "tool_response", "tool_responses", "observation")
 )
 """Info words of a fence that only an application may write."""
+
+
+THINKING_TAG = re.compile(
+    r"<(?P<closes>/?)(?P<word>seed:think|think|thinking|thoughts?|reasoning|reflection|scratchpad)"
+    r"(?:\s[^<>\n]{0,40}|/)?>",
+    re.IGNORECASE | re.ASCII,
+)
+"""A tag of thinking in any case and with attributes; models vary both."""
+
+THINKING_TAG_BEGIN = re.compile(
+    r"</?(?:[a-z:]{0,10}/?|[a-z:]{5,10}\s[^<>\n]{0,40})", re.IGNORECASE | re.ASCII
+)
+"""What may still become one."""
+
+LINE_THINKING = frozenset(("thoughts", "reflection", "scratchpad"))
+"""Of their words those that only count at the start of a line: prose and answers have them too."""
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fallback.parsing.source import END_ARRIVES
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 
 _KEPT = 200  # characters of an unread rest that are shown where it is reported
+
+
+@cache
+def _any_of(closers: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches any of them, in any case: a model closes in one what it opened in another."""
+    return re.compile("|".join(map(re.escape, closers)), re.IGNORECASE | re.ASCII)
 
 
 class Passages:
@@ -83,7 +90,7 @@ class Passages:
 
     def _pass_on(self, closers: tuple[str, ...], give: Callable[[int], None], keep: str) -> Steps:
         source = self.source
-        pattern = re.compile("|".join(re.escape(closer) for closer in closers))
+        pattern = _any_of(closers)
         while True:
             match = pattern.search(source.buf, self.cursor.pos)
             if match:
@@ -102,7 +109,7 @@ class Passages:
         buf = self.source.buf
         longest = max(map(len, closers)) - 1
         for at in range(max(self.cursor.pos, len(buf) - longest), len(buf)):
-            tail = buf[at:]
-            if any(closer.startswith(tail) for closer in closers):
+            tail = buf[at:].lower()
+            if any(closer.lower().startswith(tail) for closer in closers):
                 return at
         return len(buf)

@@ -69,7 +69,8 @@ def _dull() -> re.Pattern[str]:
     A tag that is only named after a tool counts at the start of a line, so in here it does not.
     """
     marker, tag = markers.pattern().pattern, _TAG.pattern.removesuffix(_LONE) + ")"
-    return re.compile(rf"(?:(?!{marker}|{tag})[<\[][^<\[\n✿]*+)++")
+    thinking = f"(?ai:{markers.THINKING_TAG.pattern})"
+    return re.compile(rf"(?:(?!{marker}|{tag}|{thinking})[<\[][^<\[\n✿]*+)++")
 
 
 class Scanner:
@@ -185,6 +186,8 @@ class Scanner:
             yield None
             return  # the trigger is found again in the longer buffer
         if match is None:
+            if char == "<" and (yield from self._thinking_tag(hit, before)):
+                return
             if (
                 char == "<"
                 and (tag := _TAG.match(buf, hit))
@@ -201,6 +204,24 @@ class Scanner:
         if "minimax[" in marker.text and buf[hit - 1 : hit] == "]" and hit > self.cursor.pos:
             start -= 1
         yield from self._marked(start, match.end(), marker, before)
+
+    def _thinking_tag(self, hit: int, before: str) -> Generator[Waiter | None, None, bool]:
+        """A tag of thinking that is not written as in the table."""
+        source, cursor = self.source, self.cursor
+        while not source.final and markers.THINKING_TAG_BEGIN.fullmatch(source.buf, hit):
+            yield None
+        tag = markers.THINKING_TAG.match(source.buf, hit)
+        word = tag["word"].lower() if tag else ""
+        aside = word in markers.LINE_THINKING and before.strip()
+        if tag is None or aside or tag["word"] in self.catalogue:
+            return False
+        cursor.text(hit)
+        cursor.segment("markup", hit, tag.end())
+        if tag["closes"]:
+            cursor.fresh_line()
+        elif not tag.group().endswith("/>"):
+            yield from self.passages.reasoning((f"</{word}>",))
+        return True
 
     def _behind_dull(self, hit: int) -> int:
         """Where to look on behind a sign that begins nothing: behind all that do not either."""

@@ -7,24 +7,17 @@ forms: the chat templates of the model families named, see :mod:`fallback.dialec
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 from fallback.dialects.record import FENCED, PYTHONIC
 from fallback.messages import ToolCall
 from fallback.rendering import call_text, literals
+from fallback.testing import families
+from fallback.testing.written import Calls, Written, as_json, as_object, gemma_value, raw_text
 
-
-class Written(NamedTuple):
-    """A call as it was meant: the declared name and the arguments."""
-
-    name: str
-    arguments: Mapping[str, Any]
-
-
-Calls = Sequence[Written]
+__all__ = ["WRITERS", "Calls", "Writer", "Written"]
 
 
 def fenced(calls: Calls) -> str:
@@ -39,7 +32,7 @@ def pythonic(calls: Calls) -> str:
 
 def hermes(calls: Calls) -> str:
     """Hermes 2 Pro, Qwen 2.5, Qwen 3, Granite 4."""
-    return "\n".join(f"<tool_call>\n{_object(call)}\n</tool_call>" for call in calls)
+    return "\n".join(f"<tool_call>\n{as_object(call)}\n</tool_call>" for call in calls)
 
 
 def qwen3_xml(calls: Calls) -> str:
@@ -47,7 +40,7 @@ def qwen3_xml(calls: Calls) -> str:
     return "\n".join(
         f"<tool_call>\n<function={call.name}>\n"
         + "".join(
-            f"<parameter={key}>\n{_raw(value)}\n</parameter>\n"
+            f"<parameter={key}>\n{raw_text(value)}\n</parameter>\n"
             for key, value in call.arguments.items()
         )
         + "</function>\n</tool_call>"
@@ -57,17 +50,17 @@ def qwen3_xml(calls: Calls) -> str:
 
 def mistral(calls: Calls) -> str:
     """Mistral 7B v0.3 to Large 2407: a list behind the token."""
-    return f"[TOOL_CALLS][{', '.join(map(_object, calls))}]"
+    return f"[TOOL_CALLS][{', '.join(map(as_object, calls))}]"
 
 
 def mistral_named(calls: Calls) -> str:
     """Mistral Small 3.2, Devstral, Magistral: the name outside the arguments."""
-    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_json(call.arguments)}" for call in calls)
+    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{as_json(call.arguments)}" for call in calls)
 
 
 def llama3(calls: Calls) -> str:
     """Llama 3.1 to 3.3: bare JSON with ``parameters``; several are set apart by semicolons."""
-    return "; ".join(_object(call, arguments="parameters") for call in calls)
+    return "; ".join(as_object(call, arguments="parameters") for call in calls)
 
 
 def python_list(calls: Calls) -> str:
@@ -81,7 +74,7 @@ def deepseek_v3(calls: Calls) -> str:
         "<｜tool▁calls▁begin｜>"
         + "\n".join(
             f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{call.name}\n"
-            f"```json\n{_json(call.arguments)}\n```<｜tool▁call▁end｜>"
+            f"```json\n{as_json(call.arguments)}\n```<｜tool▁call▁end｜>"
             for call in calls
         )
         + "<｜tool▁calls▁end｜>"
@@ -93,7 +86,7 @@ def deepseek_v31(calls: Calls) -> str:
     return (
         "<｜tool▁calls▁begin｜>"
         + "".join(
-            f"<｜tool▁call▁begin｜>{call.name}<｜tool▁sep｜>{_json(call.arguments)}<｜tool▁call▁end｜>"
+            f"<｜tool▁call▁begin｜>{call.name}<｜tool▁sep｜>{as_json(call.arguments)}<｜tool▁call▁end｜>"
             for call in calls
         )
         + "<｜tool▁calls▁end｜>"
@@ -102,26 +95,12 @@ def deepseek_v31(calls: Calls) -> str:
 
 def dsml(calls: Calls) -> str:
     """DeepSeek V3.2: tags that say whether a value is text or JSON."""
-    return (
-        "<｜DSML｜function_calls>\n"
-        + "".join(
-            f'<｜DSML｜invoke name="{call.name}">\n'
-            + "".join(_dsml_parameter(key, value) for key, value in call.arguments.items())
-            + "</｜DSML｜invoke>\n"
-            for call in calls
-        )
-        + "</｜DSML｜function_calls>"
-    )
-
-
-def _dsml_parameter(key: str, value: Any) -> str:
-    is_text = "true" if isinstance(value, str) else "false"
-    return f'<｜DSML｜parameter name="{key}" string="{is_text}">{_raw(value)}</｜DSML｜parameter>\n'
+    return families.dsml_tags(calls, "function_calls")
 
 
 def functools(calls: Calls) -> str:
     """Phi-4-mini, Firefunction v2."""
-    return f"functools[{', '.join(map(_object, calls))}]"
+    return f"functools[{', '.join(map(as_object, calls))}]"
 
 
 def kimi(calls: Calls) -> str:
@@ -130,7 +109,7 @@ def kimi(calls: Calls) -> str:
         "<|tool_calls_section_begin|>"
         + "".join(
             f"<|tool_call_begin|>functions.{call.name}:{number}<|tool_call_argument_begin|>"
-            f"{_json(call.arguments)}<|tool_call_end|>"
+            f"{as_json(call.arguments)}<|tool_call_end|>"
             for number, call in enumerate(calls)
         )
         + "<|tool_calls_section_end|>"
@@ -142,7 +121,7 @@ def glm(calls: Calls) -> str:
     return "\n".join(
         f"<tool_call>{call.name}\n"
         + "".join(
-            f"<arg_key>{key}</arg_key>\n<arg_value>{_raw(value)}</arg_value>\n"
+            f"<arg_key>{key}</arg_key>\n<arg_value>{raw_text(value)}</arg_value>\n"
             for key, value in call.arguments.items()
         )
         + "</tool_call>"
@@ -154,7 +133,7 @@ def harmony(calls: Calls) -> str:
     """The format of gpt-oss: a message with a recipient."""
     return "<|start|>assistant".join(
         f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>"
-        f"{_json(call.arguments)}<|call|>"
+        f"{as_json(call.arguments)}<|call|>"
         for call in calls
     )
 
@@ -162,21 +141,21 @@ def harmony(calls: Calls) -> str:
 def gemma4(calls: Calls) -> str:
     """Gemma 4: bare keys, strings between tokens of their own."""
     return "".join(
-        f"<|tool_call>call:{call.name}{_gemma(call.arguments)}<tool_call|>" for call in calls
+        f"<|tool_call>call:{call.name}{gemma_value(call.arguments)}<tool_call|>" for call in calls
     )
 
 
 def react(calls: Calls) -> str:
     """Labelled lines, for any model that was shown them; they hold one call."""
     (call,) = calls
-    return f"Action: {call.name}\nAction Input: {_json(call.arguments)}"
+    return f"Action: {call.name}\nAction Input: {as_json(call.arguments)}"
 
 
 def command_r(calls: Calls) -> str:
     """Command R7B and Command A."""
     objects = (
-        f'    {{"tool_call_id": "{number}", "tool_name": {_json(call.name)},'
-        f' "parameters": {_json(call.arguments)}}}'
+        f'    {{"tool_call_id": "{number}", "tool_name": {as_json(call.name)},'
+        f' "parameters": {as_json(call.arguments)}}}'
         for number, call in enumerate(calls)
     )
     return "<|START_ACTION|>[\n" + ",\n".join(objects) + "\n]<|END_ACTION|>"
@@ -184,14 +163,14 @@ def command_r(calls: Calls) -> str:
 
 def functionary(calls: Calls) -> str:
     """Functionary v3.2: a recipient, then the arguments; what is for the user goes to ``all``."""
-    return "".join(f">>>{call.name}\n{_json(call.arguments)}" for call in calls)
+    return "".join(f">>>{call.name}\n{as_json(call.arguments)}" for call in calls)
 
 
 def solar(calls: Calls) -> str:
     """Solar Open: an identity, the name and the arguments, each behind a token."""
     written = (
         f"<|tool_call:begin|>call{number}<|tool_call:name|>{call.name}<|tool_call:args|>"
-        f"{_json(call.arguments)}<|tool_call:end|>"
+        f"{as_json(call.arguments)}<|tool_call:end|>"
         for number, call in enumerate(calls)
     )
     return f"<|tool_calls|>{''.join(written)}<|calls|>"
@@ -202,7 +181,7 @@ def plamo(calls: Calls) -> str:
     written = (
         f"<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>{call.name}"
         "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
-        f"<|plamo:constrain|>json<|plamo:msg|>{_json(call.arguments)}"
+        f"<|plamo:constrain|>json<|plamo:msg|>{as_json(call.arguments)}"
         "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
         for call in calls
     )
@@ -213,7 +192,7 @@ def invoke_elements(calls: Calls) -> str:
     """The older Anthropic form, which models imitate: name and parameters are elements."""
     written = (
         f"<invoke>\n<tool_name>{call.name}</tool_name>\n<parameters>\n"
-        + "".join(f"<{key}>{_raw(value)}</{key}>\n" for key, value in call.arguments.items())
+        + "".join(f"<{key}>{raw_text(value)}</{key}>\n" for key, value in call.arguments.items())
         + "</parameters>\n</invoke>\n"
         for call in calls
     )
@@ -228,7 +207,7 @@ def nexus(calls: Calls) -> str:
 
 def bare_json(calls: Calls) -> str:
     """What any model writes when it forgets the markers, or a server strips them."""
-    return "\n".join(map(_object, calls))
+    return "\n".join(map(as_object, calls))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,31 +254,30 @@ WRITERS: Mapping[str, Writer] = {
     "invoke_elements": Writer(write=invoke_elements, strings="tagged", exact=False),
     "nexus": Writer(write=nexus),
     "bare_json": Writer(write=bare_json),
+    "granite": Writer(write=families.granite),
+    "granite_plain": Writer(write=families.granite_plain),
+    "jamba": Writer(write=families.jamba),
+    "hunyuan": Writer(write=families.hunyuan),
+    "hunyuan_pairs": Writer(write=families.hunyuan_pairs, strings="tagged", exact=False),
+    "nemotron": Writer(write=families.nemotron),
+    "internlm": Writer(write=families.internlm),
+    "minimax_lines": Writer(write=families.minimax_lines),
+    "minimax_m2": Writer(write=families.minimax_m2, strings="tagged", exact=False),
+    "seed_oss": Writer(write=families.seed_oss, strings="tagged", exact=False),
+    "invoke": Writer(write=families.invoke, strings="tagged", exact=False),
+    "minicpm": Writer(write=families.minicpm, strings="tagged", exact=False),
+    "dsml_v4": Writer(write=families.dsml_v4, strings="tagged", exact=False),
+    "dsml_v41": Writer(write=families.dsml_v41, strings="tagged", exact=False),
+    "kimi_k3": Writer(write=families.kimi_k3, strings="tagged", exact=False),
+    "function_gemma": Writer(write=families.function_gemma, strings="tokens"),
+    "tag_per_tool": Writer(write=families.tag_per_tool, strings="tagged", exact=False),
+    "llama_function": Writer(write=families.llama_function),
+    "lfm2": Writer(write=families.lfm2),
+    "apertus": Writer(write=families.apertus),
+    "qwen_agent": Writer(write=families.qwen_agent, many=False),
 }
 """Every writer by the name of its dialect."""
 
 
 def _call(call: Written) -> ToolCall:
     return ToolCall(id="", name=call.name, arguments=dict(call.arguments))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _object(call: Written, *, arguments: str = "arguments") -> str:
-    return _json({"name": call.name, arguments: call.arguments})
-
-
-def _raw(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _gemma(value: Any) -> str:
-    if isinstance(value, str):
-        return f'<|"|>{value}<|"|>'
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_gemma(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_gemma, value)) + "]"
-    return _json(value)
