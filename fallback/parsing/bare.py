@@ -165,7 +165,7 @@ class Bare:
             # A list with an address behind it is a link.
             or (body.bracketed and solid == body_end and not buf.startswith("(", solid))
         )
-        ends = whole or headed or (yield from self._call_or_result_at(solid))
+        ends = whole or headed or (yield from self.call_or_result_at(solid))
         buf = self.source.buf
         if not alone:
             reason = "inside_a_sentence"
@@ -207,7 +207,7 @@ class Bare:
             )
         return bool(body.calls) and whole
 
-    def _call_or_result_at(self, at: int) -> Generator[Waiter | None, None, bool]:
+    def call_or_result_at(self, at: int) -> Generator[Waiter | None, None, bool]:
         """Whether calls go on there, or a result that the model wrote itself begins."""
         marker = yield from self.scanner.envelopes.marker_at(at)
         if marker is not None:

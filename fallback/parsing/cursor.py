@@ -11,6 +11,7 @@ from typing import Protocol
 
 from fallback.messages import SegmentKind
 from fallback.parsing.bodies import Body
+from fallback.parsing.passed import Passed
 from fallback.parsing.source import Source
 
 TRIGGERS = ("<", "[", "{", "(", "`", "~", ":", "✿FUNCTION✿")
@@ -67,6 +68,7 @@ class Cursor:
         self.prose = False  # whether any prose has been seen
         self.called = False  # whether any body of calls has been seen
         self.closed_call = False  # whether nothing but space has followed the last one
+        self.passed = Passed()  # what was shown since the last call
         self.enough = False  # whether the rest of the reply is not to be read
         self._found: dict[str, int] = {}  # where the next of each trigger is
         self._size = 0  # length of the buffer that this speaks of
@@ -132,7 +134,9 @@ class Cursor:
                 self.prose = self.prose or not buf[start:end].isspace()
                 if self.called:
                     self.sink.batch_over()
-                self.sink.text(buf[start:end], self.source.base + start)
+                shown = buf[start:end]
+                self.sink.text(shown, self.source.base + start)
+                self.passed.add(shown, self.source.base + start)
                 self.advance(end)
         self.look = max(self.look, self.pos)
 
@@ -145,6 +149,7 @@ class Cursor:
     def fresh_line(self) -> None:
         """What follows markup begins a line, and what was passed over on this one may count now."""
         self.head = ""
+        self.passed.clear()
         for char in _LINE_START_ONLY:
             self._found.pop(char, None)
 

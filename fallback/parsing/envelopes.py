@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fallback.dialects import markers
 from fallback.dialects.markers import Marker
-from fallback.dialects.tags import INVOKE, INVOKE_BEGIN, OPENERS, OPENERS_BEGIN
+from fallback.dialects.tags import INVOKE, INVOKE_BEGIN, OPENERS, OPENERS_BEGIN, TOOL_TAG
 from fallback.parsing.bodies import Body, Fault, Item, truncated
 from fallback.parsing.source import AnyOf, Waiter
 
@@ -124,6 +124,8 @@ class Envelopes:
             yield None
         if not (OPENERS.match(source.buf, hit) or INVOKE.match(source.buf, hit)):
             return (yield from self._tool_tag(hit))
+        if (yield from self.scanner.quoting.quotes(hit)):
+            return True
         body = yield from self.scanner.reader.body(hit, enveloped=True, hit=self.sure(hit))
         declared = [c for c in body.calls if self.scanner.catalogue.resolve(c.name) is not None]
         cut = any(
@@ -142,6 +144,12 @@ class Envelopes:
         """A tag that is named after a declared tool, at the start of a line."""
         if self.cursor.line_before(hit).strip():
             return False
+        yield from self.scanner.reader.names.tags.whole_tag(hit)
+        tag = TOOL_TAG.match(self.source.buf, hit)
+        if tag is None or tag["name"] not in self.scanner.catalogue:
+            return False
+        if (yield from self.scanner.quoting.quotes(hit)):
+            return True
         self.scanner.live.permit(hit)
         item = yield from self.scanner.reader.names.tool_tag(hit)
         if item is None:

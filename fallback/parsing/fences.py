@@ -143,6 +143,8 @@ class Fences:
 
     def _call_fence(self, hit: int, at: int, run: int, *, at_line_start: bool) -> Steps:
         scanner, source = self.scanner, self.source
+        if (yield from scanner.quoting.quotes(hit)):
+            return
         at = yield from source.solid(at)
         marker = yield from scanner.envelopes.marker_at(at)
         if marker is not None and marker.role == "call":
@@ -271,6 +273,8 @@ class Fences:
         scanner.reader.frames.spent += CANDIDATE // 2
         pieces: list[str] = []
         start = source.base + at
+        scanner.cursor.text(hit)
+        scanner.cursor.passed.look()
         scanner.cursor.text(min(at, len(source.buf)))
         while True:
             close = self._closing_line(scanner.cursor.pos, run, char)
@@ -280,6 +284,7 @@ class Fences:
                 scanner.cursor.text(end)
             if close or source.final:
                 scanner.cursor.sink.quoted("fence", "".join(pieces), start)
+                scanner.cursor.passed.skip(source.base + scanner.cursor.pos)
                 return
             scanner.cursor.forget()
             yield None
@@ -314,6 +319,7 @@ class Fences:
         pieces = [before.partition(">")[2]]
         start = source.base + hit - len(before)
         cursor.text(hit)
+        cursor.passed.look()
         while True:
             line = source.buf.find("\n", cursor.pos)
             pieces.append(source.buf[cursor.pos : line if line >= 0 else len(source.buf)])
@@ -334,6 +340,7 @@ class Fences:
                 cursor.forget()
                 yield None
         cursor.sink.quoted("block_quote", "".join(pieces), start, source.base + cursor.pos)
+        cursor.passed.skip(source.base + cursor.pos)
 
     # -- inline code
 

@@ -67,6 +67,8 @@ class Labels:
         if before.strip(" \t*") or label is None:
             scanner.cursor.look = hit + 6
             return
+        if (yield from scanner.quoting.quotes(hit)):
+            return
         start = hit - (len(before) if hit - len(before) >= scanner.cursor.pos else 0)
         line = yield from self._line_end(label.end())
         written = source.buf[label.end() : line].strip(" \t*")
@@ -89,6 +91,8 @@ class Labels:
         label = _FLOWER_ARGS.match(self.source.buf, inner)
         if label is None:
             self.scanner.cursor.look = at
+            return
+        if (yield from self.scanner.quoting.quotes(hit)):
             return
         item = yield from self._input(hit, name, label.end())
         body = Body([item], hit, item.end)

@@ -8,6 +8,7 @@ randomness, and never raises on content.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fallback.catalogue import Catalogue
@@ -35,12 +36,14 @@ from fallback.parsing.events import (
 from fallback.parsing.evidence import Evidence
 from fallback.parsing.given import check_reason, check_text
 from fallback.parsing.live.calls import Live
+from fallback.parsing.rawcall import RawCall
 from fallback.parsing.scanner import Scanner
 from fallback.parsing.source import Source
 from fallback.validation import own_id, validate
 
 _SHORTEST = 3  # characters of a call: ``f()``
 _UNREAD = "dialect_not_read"
+_NAME_IS_KEY = "apertus"  # where that is the form, it is no repair
 
 ToolChoice = str | Mapping[str, Any]
 
@@ -250,7 +253,7 @@ class Parser:
                     self._problem(Problem(kind="oversized", message=message, span=raw.span))
                     return False
                 checked = validate(
-                    raw,
+                    _as_written(raw, dialect),
                     self._catalogue,
                     id=own_id(raw.id, self._ids, self._prefix, self._index),
                     dialect=dialect or raw.dialect,
@@ -357,6 +360,13 @@ class Parser:
             "Write the call outside the reasoning, or answer."
         )
         self._problem(Problem(kind="in_reasoning", message=message, tool=found[0].name, span=span))
+
+
+def _as_written(call: RawCall, dialect: str) -> RawCall:
+    """Without the repair that is none in this dialect."""
+    if dialect != _NAME_IS_KEY or "name_as_key" not in call.repairs:
+        return call
+    return replace(call, repairs=tuple(name for name in call.repairs if name != "name_as_key"))
 
 
 def chosen_tool(tool_choice: ToolChoice) -> str | None:

@@ -33,6 +33,7 @@ from fallback.parsing.items import BodyReader
 from fallback.parsing.labelled import Labels
 from fallback.parsing.live.calls import Live
 from fallback.parsing.passages import Passages
+from fallback.parsing.quoting import Quoting
 from fallback.parsing.source import Reader, Source, Waiter
 
 Steps = Generator[Waiter | None, None, None]
@@ -94,6 +95,7 @@ class Scanner:
         self.holding = Holding(self.cursor, catalogue)
         self.envelopes = Envelopes(self)
         self.bare = Bare(self)
+        self.quoting = Quoting(self)
         self.fences = Fences(self)
         self.start = self._reply(reasoning_open=reasoning_open)
 
@@ -237,6 +239,9 @@ class Scanner:
 
     def _marked(self, hit: int, behind: int, marker: Marker, before: str) -> Steps:
         self.reader.frames.spent += CANDIDATE // 2 if marker.role == "call" else 1
+        calls = marker.role in ("call", "channel", "element")
+        if calls and (yield from self.quoting.quotes(hit)):
+            return
         if marker.role == "call":
             yield from self.envelopes.envelope(
                 hit, behind, marker, at_line_start=not before.strip()
