@@ -172,7 +172,10 @@ MARKERS: tuple[Marker, ...] = (
             "<|start_of_role|>", "<|assistant|>", "<｜Assistant｜>",
         )
     ),
-    *(Marker(text, "other_turn") for text in ("<|user|>", "<｜User｜>", "<|observation|>")),
+    *(
+        Marker(text, "other_turn")
+        for text in ("<|user|>", "<｜User｜>", "<|observation|>", "[INST]")
+    ),
     *(
         Marker(text, "end")
         for text in (

@@ -171,6 +171,8 @@ class Bare:
             reason = "inside_a_sentence"
         else:
             reason = "" if begins or ends else "prose_on_both_sides"
+        if not reason and not begins:
+            reason = self._spoken_of(start, whole=whole)
         if not reason and self._lists_signatures(body):
             reason = "among_signatures"
         if not reason and self._worth_it(body, whole=begins and whole):
@@ -180,6 +182,14 @@ class Bare:
             self.cursor.sink.suppressed(reason, buf[start:body_end], self.source.base + start)
         self.scanner.reader.frames.rejected(body)
         self.cursor.text(body_end)
+
+    def _spoken_of(self, start: int, *, whole: bool) -> str:
+        """Why the text in front of a body that ends the reply says that it is not meant, if so."""
+        passed = self.cursor.passed
+        passed.look(self.source.buf[self.cursor.pos : start], self.source.base + self.cursor.pos)
+        if passed.speaks_for_others:
+            return "next_turn"
+        return "supposed" if whole and passed.supposes else ""
 
     def _lists_signatures(self, body: Body) -> bool:
         """Whether calls stand beside a signature, ``get_weather(city: string)``: then all of it

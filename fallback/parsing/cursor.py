@@ -15,7 +15,9 @@ from fallback.parsing.passed import Passed
 from fallback.parsing.source import Source
 
 TRIGGERS = ("<", "[", "{", "(", "`", "~", ":", "✿FUNCTION✿")
-_AFTER_A_CALL = (*TRIGGERS, "✿RE")
+OTHERS = ("User:", "Human:")
+"""With these a transcript gives the word to somebody else."""
+_AFTER_A_CALL = (*TRIGGERS, "✿RE", *OTHERS)
 SIGNS = ("<", "[", "{", "(", "`", "~", ":", "✿")
 """A text without any of these holds nothing but prose."""
 TO_THE_USER = ">>>all\n"

@@ -255,3 +255,4 @@ class Envelopes:
         self.cursor.segment("call", hit, end)
         self.cursor.called = self.cursor.closed_call = True
         self.cursor.fresh_line()
+        self.cursor.passed.called()

@@ -15,6 +15,7 @@ _OTHER_WORDS = (
     "functions.", "function.", "tools.", "default_api.", "functools", "action", "observation",
     "call", "assistantcommentary", "assistantanalysis", "commentary", "analysis",
 )  # fmt: skip
+_TURNS = ("user", "human")
 _FLOWERS = ("✿FUNCTION✿", "✿RE")
 _INFO_WORDS = ("json", "python", "tool_call", "tool_code")
 _NUMBER_BEHIND = re.compile(r":\d*$")
@@ -34,6 +35,7 @@ class Holding:
 
     def __init__(self, cursor: Cursor, catalogue: Catalogue) -> None:
         self.cursor, self.catalogue = cursor, catalogue
+        self._after_a_call = False
         self._words: tuple[str, ...] = ()  # what a held word may become; made when first needed
 
     def safe_end(self) -> int:
@@ -92,8 +94,10 @@ class Holding:
         return word in _INFO_WORDS if whole else any(info.startswith(word) for info in _INFO_WORDS)
 
     def _may_be_name(self, word: str) -> bool:
-        names = (*self.catalogue.names, *_OTHER_WORDS)
-        self._words = self._words or tuple(fold(name) for name in names)
+        if not self._words or (self.cursor.called and not self._after_a_call):
+            self._after_a_call = self.cursor.called
+            names = (*self.catalogue.names, *_OTHER_WORDS, *(_TURNS if self._after_a_call else ()))
+            self._words = tuple(fold(name) for name in names)
         plain = _NUMBER_BEHIND.sub("", word.replace("\\", "").casefold().removeprefix("call:"))
         folded = fold(plain)
         # Behind a namespace any name may follow.

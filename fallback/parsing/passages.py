@@ -58,6 +58,20 @@ class Passages:
         yield from self._pass_on(closers, give, "".join(closers))
         self.cursor.sink.quoted("in_result", "".join(pieces), start)
 
+    def others(self, hit: int) -> Steps:
+        """From here on the model speaks for somebody else: text, but nothing in it is a call."""
+        start = self.source.base + hit
+        self.cursor.text(hit)
+        pieces: list[str] = []
+        while True:
+            pieces.append(self.source.buf[self.cursor.pos :])
+            self.cursor.text(len(self.source.buf))
+            if self.source.final:
+                break
+            self.cursor.forget()
+            yield None
+        self.cursor.sink.quoted("next_turn", "".join(pieces), start)
+
     def drop(self, hit: int, note: str = "invented_result") -> Steps:
         """From here on it is not this reply's business; ``note`` says why."""
         self.cursor.text(hit)

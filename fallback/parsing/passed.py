@@ -26,8 +26,34 @@ _TOKEN = re.compile(
     r"|^(?P<line>-{4,80}|\.{4,80}|\+{4,80}|={4,80}|_{4,80}|\"\"\"|''')[ \t]*(?=\n)",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
+# A line with which a transcript gives the word to somebody, and the end of a ReAct turn.
+_TURN = re.compile(
+    r"^[ \t]*(?:\#{2,4}[ \t]*|\*\*)?(?:(?P<other>User|USER|Human|HUMAN)(?:\*\*)?[ \t]*:"
+    r"|(?<=\#)[ \t]*(?P<alpaca>Instruction:)|(?P<own>Assistant|ASSISTANT|AI|Bot)(?:\*\*)?[ \t]*:"
+    r"|(?<=\#)[ \t]*(?P<response>Response:)|(?P<answer>Final Answer)(?:\*\*)?[ \t]*:"
+    r"|(?P<question>Question)(?:\*\*)?[ \t]*:)",
+    re.MULTILINE,
+)
+_SENTENCE_ENDS = re.compile(r"[.!?][\"')*]*\s+(?=[^a-z\s])")
+_CALLING = r"(?:call|use|run|invoke|try|write|type|execute|issue|send|make|do|say)"
+_SUPPOSED = re.compile(
+    rf"\b(?:you|one|users?|we|i)\s+(?:could|might)\s+(?:\w+\s+){{0,2}}{_CALLING}\b"
+    rf"|\b(?:you|one|users?)\s+(?:would|can|may)\s+(?:\w+\s+){{0,2}}{_CALLING}\b"
+    r"|\b(?:call|it|that|this|which|one)\s+(?:could|might|would)\s+(?:look|read|be\W*$)"
+    r"|\bfor\s+(?:example|instance|illustration)\b|\be\.\s?g\.|\bsuch\s+as\W*$"
+    r"|\b(?:an?|the|this|following)\s+(?:\w+\s+)?(?:example|sample)\b|^\W*example\b"
+    r"|\b(?:format|form|syntax|pattern|template|notation|usage)\b(?:[^.!?]{0,60}?)"
+    r"\b(?:is|are|looks?|as\s+follows)\W*$"
+    r"|\blooks?\s+like\b|\blike\s+(?:this|so|that)\W*$",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(r"\b(?:i['’]?ll|i\s+will|i['’]?m|i\s+am|let\s+me|let['’]?s|we['’]?ll)\b", re.I)
 _TAGS = re.compile(r"<[^<>\n]{1,200}>|^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _BEFORE_LISTING = re.compile(r"(?:\A|(?:\A|\n)(?:[ \t]*|\[[^\n]*\][ \t]*|\.\w[^\n]*)\n)\Z")
+_BARE_LEAD = re.compile(
+    r"(?:for\s+(?:example|instance)|such\s+as|e\.\s?g\.|like\s+(?:this|so)),?$", re.IGNORECASE
+)
+_SENTENCE = 400  # characters of a sentence that are looked at
 _NEAR = 200  # characters of a line that decide whether a tag begins or ends it
 _MOST_OPEN = 8  # quotations in one another
 _KEPT = 2000  # characters of what was shown that are looked back on
@@ -38,16 +64,19 @@ class Passed:
 
     Attributes:
         tail: its last characters.
+        turned: whether the model has gone on with a turn that is somebody else's.
         open: what is quoted and not closed yet, outermost first: the name of the construct, and an
             expression for what closes it.
     """
 
-    __slots__ = ("_ahead", "_pieces", "open", "tail")
+    __slots__ = ("_ahead", "_pieces", "_said", "open", "tail", "turned")
 
     def __init__(self) -> None:
         self.tail = ""
         self.open: dict[str, str] = {}
         self._pieces: list[str] = []
+        self.turned = False
+        self._said = ""  # what was: ``text``, ``other`` behind nothing, or ``answer``
         self._ahead = 0  # offset in the reply up to which everything has been looked at
 
     def add(self, text: str, start: int) -> None:
@@ -60,7 +89,7 @@ class Passed:
 
     def clear(self) -> None:
         """Begin anew: behind a call, and behind markup, nothing is open."""
-        self._pieces.clear()
+        self.look()
         self.tail = ""
         self.open.clear()
 
@@ -80,7 +109,54 @@ class Passed:
         whole = self.tail + new
         for token in _TOKEN.finditer(whole, len(self.tail)):
             self._token(whole, token)
+        self._turns(whole, len(self.tail))
         self.tail = whole[-_KEPT:]
+
+    def called(self) -> None:
+        """A call was made: whoever has the word from now on, it is not the user."""
+        self.clear()
+        self._said = "text"
+
+    def _turns(self, text: str, start: int) -> None:
+        for turn in _TURN.finditer(text, start):
+            said = self._said or ("text" if text[start : turn.start()].strip() else "")
+            if turn["other"] or turn["alpaca"]:
+                self.turned = self.turned or bool(said)
+                said = said or "other"
+            elif turn["own"] or turn["response"]:
+                self.turned = self.turned or said == "other"
+            elif turn["answer"]:
+                said = "answer"
+            else:
+                self.turned = self.turned or said == "answer"
+            self._said = said
+            start = turn.end()
+        if not self._said and text[start:].strip():
+            self._said = "text"
+
+    @property
+    def speaks_for_others(self) -> bool:
+        """Whether what follows is said in another's name, be it only in this paragraph."""
+        if self.turned or self._said != "other":
+            return self.turned
+        paragraph = self.tail[self.tail.rfind("\n\n") + 1 :]
+        return any(turn["other"] for turn in _TURN.finditer(paragraph))
+
+    @property
+    def supposes(self) -> bool:
+        """Whether the last sentence speaks of what could be called, or is a literal's heading."""
+        paragraph = self.tail.rstrip().rpartition("\n\n")[2]
+        sentence = paragraph[-_SENTENCE:]
+        for end in _SENTENCE_ENDS.finditer(sentence):
+            last = end.end()
+            if not sentence[:last].lower().rstrip().endswith("e.g."):
+                paragraph = sentence[last:]
+        introduces = paragraph[-_SENTENCE:].rstrip("*_` ")
+        if introduces.endswith("::"):
+            return True
+        if not introduces.endswith(":") and not _BARE_LEAD.search(introduces):
+            return False
+        return bool(_SUPPOSED.search(introduces)) and not _MEANT.search(introduces)
 
     def _token(self, text: str, token: re.Match[str]) -> None:
         name, closer, opens, closes = _meaning(token)

@@ -37,6 +37,9 @@ class Quoting:
         """Whether the candidate at ``hit`` is quoted; then the quotation is passed on as text."""
         cursor, passed = self.cursor, self.passed
         passed.look(self.source.buf[cursor.pos : hit], self.source.base + cursor.pos)
+        if passed.speaks_for_others:
+            yield from self.scanner.passages.others(hit)
+            return True
         if passed.open:
             return (yield from self._block(hit))
         before = passed.tail[passed.tail.rfind("\n") + 1 :]

@@ -24,7 +24,7 @@ from fallback.dialects.markers import Marker
 from fallback.limits import Limits
 from fallback.parsing.bare import Bare
 from fallback.parsing.channels import Channels
-from fallback.parsing.cursor import TO_THE_USER, Cursor, Sink
+from fallback.parsing.cursor import OTHERS, TO_THE_USER, Cursor, Sink
 from fallback.parsing.envelopes import Envelopes
 from fallback.parsing.fences import Fences
 from fallback.parsing.frames import CANDIDATE
@@ -162,6 +162,8 @@ class Scanner:
             self.cursor.look = hit + 1  # inside a sentence, or a quoted one, it is a word
         elif _QUOTE.match(before):
             yield from self.fences.block_quote(hit, before)
+        elif char in OTHERS:
+            yield from self._transcript(hit, before)
         elif char in "`~":
             yield from self.fences.ticks(hit, char, before)
         elif char == "{":
@@ -176,6 +178,13 @@ class Scanner:
             yield from self.passages.drop(hit)
         else:
             yield from self._marker(hit, char, before)
+
+    def _transcript(self, hit: int, before: str) -> Steps:
+        """Behind a call, at the start of a line, a label of somebody else's turn."""
+        if before.strip(" \t*"):
+            self.cursor.look = hit + 1
+        else:
+            yield from self.passages.drop(max(hit - len(before), self.cursor.pos), "next_turn")
 
     def _marker(self, hit: int, char: str, before: str) -> Steps:
         buf, source = self.source.buf, self.source
