@@ -10,7 +10,7 @@ from fallback.errors import UnknownDialectError
 __all__ = ["READ", "chosen_dialects"]
 
 # Known by their form, not by a marker of their own.
-_UNMARKED = ("fenced", "glm", "json", "name_json", "qwen_agent", "react", "tag_per_tool")
+_UNMARKED = ("fenced", "glm", "inline", "json", "name_json", "qwen_agent", "react", "tag_per_tool")
 
 READ: frozenset[str] = frozenset((*_UNMARKED, *(m.dialect for m in MARKERS if m.dialect)))
 """Every name that :attr:`fallback.messages.ToolCall.dialect` can have for a call that was read."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+ARROW = "→"
+"""Stands between a call in running text and its result."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -23,6 +26,8 @@ class Dialect:
         grammar: file under ``grammars/`` that describes the payload.
         example: whether the system prompt shows a call of a real tool; otherwise only the form,
             with placeholders. Small models copy what they are shown.
+        inline: whether calls stand in running text and the reply goes on behind their results;
+            such a dialect has no fences.
     """
 
     name: str
@@ -32,6 +37,7 @@ class Dialect:
     stop: tuple[str, ...]
     grammar: str
     example: bool = True
+    inline: bool = False
 
 
 FENCED = Dialect(
@@ -51,6 +57,16 @@ PYTHONIC = Dialect(
     grammar="python_call.lark",
 )
 
-PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC)}
+INLINE = Dialect(
+    name="inline",
+    payload="python",
+    fence="",
+    result_fence="",
+    stop=(),  # an arrow ends no reply: sentences have arrows too, and the parser knows which is one
+    grammar="python_call.lark",
+    inline=True,
+)
+
+PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC, INLINE)}
 """The dialects that a prompt can ask for. Many more are read, see
 :mod:`fallback.dialects.markers`."""

@@ -60,6 +60,9 @@ class Generate:
         seconds: time left for the turn; the driver ends a reply that takes longer.
         read_text: whether calls are read from the text at all; otherwise only the server's count.
         said: the user's words; what stands there is meant.
+        dialects: those whose calls are read; ``None`` for all that need not be asked for.
+        continues: whether ``request.prefill`` is what the model has said before, and no part of
+            this reply.
         closing: what completes a reply that was begun by ``request.prefill`` and whose rest is one
             JSON value, as ``request.format`` makes it.
         delay: seconds to wait before asking.
@@ -76,6 +79,8 @@ class Generate:
     seconds: float | None = None
     read_text: bool = True
     said: str = ""
+    dialects: frozenset[str] | None = None
+    continues: bool = False
     closing: str = ""
     delay: float = 0.0
     early: Callable[[ToolCall], Job | None] | None = None

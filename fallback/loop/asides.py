@@ -14,6 +14,7 @@ __all__ = [
     "ANSWER_NOW",
     "EMPTY",
     "EMPTY_BEHIND_RESULTS",
+    "GO_ON",
     "NOT_FIRST",
     "ONE_CALL",
     "announced",
@@ -31,6 +32,7 @@ ONE_CALL = (
     "Only the first of your calls was made: one call a reply. If another one is still needed, make"
     " it now."
 )
+GO_ON = "Go on with your answer from there."
 NOT_FIRST = "Not run: only the first call of a reply counts here."
 
 # A promise in the first person, near the end of the reply, that names a tool: anything looser would

@@ -21,6 +21,7 @@ from fallback.errors import (
     ContextWindowError,
 )
 from fallback.loop.actions import Generation
+from fallback.loop.asides import GO_ON
 from fallback.loop.gauge import characters
 from fallback.loop.plan import Plan
 from fallback.loop.window import Fitted, fit, shown
@@ -50,6 +51,7 @@ class Asking:
         self._aside, self._offered = "", plan.tool_choice
         self.window = plan.window
         self.opening = _NOTHING
+        self.continues = False
 
     def request(
         self,
@@ -78,7 +80,9 @@ class Asking:
             note = self._make_room(mode, conversation)
             request = self._render(mode, shown(conversation, self.window.cut))
         self._size = self._measure(request)
-        self.opening, schema = self._begin(mode) if required else (_NOTHING, None)
+        self.continues = bool(request.prefill)
+        begins = required and not self.continues
+        self.opening, schema = self._begin(mode) if begins else (_NOTHING, None)
         if self.opening.prefill:
             request = replace(request, prefill=self.opening.prefill, format=schema)
         return request, note
@@ -148,11 +152,21 @@ class Asking:
     def _render(self, mode: Mode, messages: tuple[Message, ...]) -> GenerationRequest:
         if self._aside:
             messages = (*messages, Message(role="user", content=self._aside))
-        return self._plan.request(mode, messages, tool_choice=self._offered)
+        return self._continued(self._plan.request(mode, messages, tool_choice=self._offered))
+
+    def _continued(self, request: GenerationRequest) -> GenerationRequest:
+        """Have a reply that stopped at a call go on: in the model's own mouth, if that can be."""
+        *before, last = request.messages or (Message(role="user"),)
+        if request.mode != "prompt" or last.role != "assistant":
+            return request
+        if self._may_begin:
+            return replace(request, messages=tuple(before), prefill=last.content)
+        told = Message(role="user", content=GO_ON)
+        return replace(request, messages=(*request.messages, told))
 
     def _measure(self, request: GenerationRequest) -> int:
         tools = self._catalogue_size if request.catalogue is not None else 0
-        return characters(request.messages) + tools
+        return characters(request.messages) + len(request.prefill) + tools
 
     @cached_property
     def _catalogue_size(self) -> int:

@@ -89,10 +89,14 @@ class Record:
         """Remark on the open step, or on the next one if none is."""
         self._notes.append(text)
 
-    def say(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
-        """Keep what the model said; only what was accepted is ever kept."""
+    def say(self, text: str, calls: tuple[ToolCall, ...] = (), *, exact: bool = False) -> None:
+        """Keep what the model said; only what was accepted is ever kept.
+
+        ``exact`` keeps the blanks around it, of a text that goes on.
+        """
         if text.strip() or calls:
-            self.messages.append(Message(role="assistant", content=text.strip(), tool_calls=calls))
+            content = text if exact else text.strip()
+            self.messages.append(Message(role="assistant", content=content, tool_calls=calls))
 
     def keep(self, results: tuple[ToolResult, ...], *, beside: tuple[ToolResult, ...] = ()) -> None:
         """Keep the results of the calls that were said last, one per call, in their order.

@@ -56,7 +56,7 @@ class Reply:
         if self._parser is None:
             self._parser = self._open(reasoning_open=chunk.reasoning_open)
         events: list[Event] = []
-        if chunk.prefill:
+        if chunk.prefill and not self._action.continues:
             self._text.append(chunk.prefill)
             self._begun = len(chunk.prefill)
             events += self._parser.feed(chunk.prefill)
@@ -140,6 +140,7 @@ class Reply:
             limits=action.limits,
             id_prefix=action.id_prefix,
             said=action.said,
+            dialects=action.dialects,
         )
 
     def _finish_reason(

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 
+from fallback.dialects.names import READ
 from fallback.errors import (
     BackendError,
     BackendProtocolError,
@@ -25,8 +26,6 @@ from fallback.errors import (
 )
 from fallback.loop.actions import (
     Action,
-    Describe,
-    Described,
     Generate,
     Generation,
     Interrupted,
@@ -37,6 +36,7 @@ from fallback.loop.asking import Asking
 from fallback.loop.calls import Batch, not_run
 from fallback.loop.echo import PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending
+from fallback.loop.finding import find_route
 from fallback.loop.gates import Gates
 from fallback.loop.mending import Mending, Withdrawal
 from fallback.loop.paused import Paused
@@ -45,8 +45,9 @@ from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
 from fallback.messages import Message, Mode, Reading, StopReason, ToolCall, ToolResult, Turn
+from fallback.rendering.running import running_answer
 from fallback.rendering.text import offered
-from fallback.routing import Route, choose
+from fallback.routing import Route
 
 __all__ = ["TurnFlow"]
 
@@ -99,7 +100,8 @@ class TurnFlow:
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
         try:
-            yield from self._find_route()
+            self._route = yield from find_route(self._plan, self._paused, self._budget)
+            self._mode = self._route.mode
             if self._paused is not None:
                 yield from self._resume(self._paused)
             while True:
@@ -115,28 +117,6 @@ class TurnFlow:
             return self._ended(ending)
 
     # Asking -------------------------------------------------------------------------------------
-
-    def _find_route(self) -> Generator[Action, Outcome, None]:
-        plan = self._plan
-        if plan.mode != "auto":
-            self._route = Route(mode=plan.mode, why="asked for")
-        elif self._paused is not None:
-            self._route = Route(mode=self._paused.mode, why="the turn was begun in it")
-        elif plan.route is not None:
-            self._route = plan.route
-        else:
-            described = yield Describe(model=plan.model)
-            self._budget.hear(described)
-            if isinstance(described, Interrupted):
-                raise Ending(described.reason, described.detail)
-            if not isinstance(described, Described) or described.info is None:
-                error = getattr(described, "error", None)
-                raise Ending("failed", str(error), error=error)
-            try:
-                self._route = choose(described.info, "auto")
-            except CapabilityError as error:
-                raise Ending("failed", str(error), error=error) from None
-        self._mode = self._route.mode
 
     def _generate(self) -> Generator[Action, Outcome, Generation]:
         plan, record = self._plan, self.record
@@ -165,6 +145,8 @@ class TurnFlow:
             catalogue=self._tools,
             tool_choice=choice,
             closing=self._asking.opening.closing,
+            continues=self._asking.continues,
+            dialects=READ if self._runs_on else None,
             delay=delay,
             early=self._batch.early if self._may_begin_early else None,
             index=len(record.steps),
@@ -194,6 +176,11 @@ class TurnFlow:
         choice = self._plan.tool_choice
         free = self._called or self._withdrawn is not None
         return "auto" if free and choice != "none" else choice
+
+    @property
+    def _runs_on(self) -> bool:
+        """Whether replies go on behind the results of their calls."""
+        return self._mode == "prompt" and self._plan.dialect.inline
 
     @property
     def _may_begin_early(self) -> bool:
@@ -277,8 +264,15 @@ class TurnFlow:
             yield from self._use(generation)
         elif reading.problems:
             self._correct(generation)
+        elif self._runs_on and self._is_over(reading):
+            raise Ending("answered")
         else:
             self._tell(self._mending.accept(reading, listens=self._listens))
+
+    def _is_over(self, reading: Reading) -> bool:
+        """Whether a running text ended with the result of its last call."""
+        said = reading.finish_reason == "stop" and not reading.text.strip()
+        return said and bool(running_answer(self.record.messages[1:]))
 
     def _use(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
@@ -295,7 +289,7 @@ class TurnFlow:
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
         counted, others = self._counted(reading.calls)
-        self.record.say(reading.text, counted)
+        self.record.say(reading.text, counted, exact=self._runs_on)
         yield from self._run_calls(counted, others, {})
         if reading.problems and self._mending.may_correct(reading.problems):
             self._correct(generation)
@@ -372,6 +366,8 @@ class TurnFlow:
         record.close()
         if ending.reason in ("answered", "repeated_call", "max_calls"):
             record.say(ending.answer)
+            if self._runs_on:
+                ending.answer = running_answer(record.messages[1:])
         turn = Turn(
             answer=ending.answer,
             stop_reason=ending.reason,

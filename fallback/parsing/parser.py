@@ -13,6 +13,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.names import chosen_dialects
+from fallback.dialects.record import INLINE
 from fallback.errors import UsageError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import (
@@ -64,8 +65,9 @@ class Parser:
             reply of a conversation.
         said: the user's words; an argument that stands there is no placeholder.
         dialects: the only dialects whose calls count, by name
-            (:data:`fallback.dialects.names.READ`); ``None`` for all. Calls in another one are
-            recognised, suppressed and reported.
+            (:data:`fallback.dialects.names.READ`); ``None`` for all but ``inline``, which nothing
+            sets apart from a sentence about a call and which has to be asked for. Calls in another
+            one are recognised, suppressed and reported.
     """
 
     def __init__(
@@ -106,7 +108,13 @@ class Parser:
         self._quoting = False  # set while a quoted part is looked at, so that it is not done again
         self._live = Live(self._events.append, catalogue, self._only)
         self._scanner = Scanner(
-            self._source, catalogue, limits, self, self._live, reasoning_open=reasoning_open
+            self._source,
+            catalogue,
+            limits,
+            self,
+            self._live,
+            reasoning_open=reasoning_open,
+            inline=self._dialects is not None and INLINE.name in self._dialects,
         )
         if not self._off:
             self._source.drive(self._scanner.start)

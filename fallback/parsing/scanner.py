@@ -29,6 +29,7 @@ from fallback.parsing.envelopes import Envelopes
 from fallback.parsing.fences import Fences
 from fallback.parsing.frames import CANDIDATE
 from fallback.parsing.holding import Holding
+from fallback.parsing.inline import Inline
 from fallback.parsing.items import BodyReader
 from fallback.parsing.labelled import Labels
 from fallback.parsing.live.calls import Live
@@ -86,6 +87,7 @@ class Scanner:
         live: Live,
         *,
         reasoning_open: bool = False,
+        inline: bool = False,
     ) -> None:
         self.source, self.catalogue = source, catalogue
         self.cursor = Cursor(source, sink)
@@ -97,6 +99,7 @@ class Scanner:
         self.bare = Bare(self)
         self.quoting = Quoting(self)
         self.fences = Fences(self)
+        self.inline = Inline(self) if inline else None
         self.start = self._reply(reasoning_open=reasoning_open)
 
     def _offset(self, at: int) -> int:
@@ -206,8 +209,12 @@ class Scanner:
                 and (yield from self.envelopes.tagged(hit))
             ):
                 return
+            if char == "[" and self.inline and (yield from self.inline.call(hit)):
+                return
             if char == "[" and not before.strip():
                 yield from self.bare.read(hit, hit)
+            elif self.inline:
+                self.cursor.look = hit + 1
             else:
                 self.cursor.look = self._behind_dull(hit)
             return

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
 from fallback.messages import Message, Role, ToolResult
+from fallback.rendering.running import running_messages
 from fallback.rendering.text import answer_text, call_text, result_text, system_text
 
 __all__ = ["prompt_messages"]
@@ -37,7 +38,8 @@ def prompt_messages(
     Returns:
         Messages of the roles ``system`` (at most one, first), ``user`` and ``assistant``, without
         ``tool_calls`` and results. The first after ``system`` is the user's unless the conversation
-        itself begins with the assistant.
+        itself begins with the assistant. Where calls stand in running text the last one is the
+        assistant's if it ends with a result: the beginning of the reply.
     """
     opening, rest = _split(messages)
     system = system_text(
@@ -48,7 +50,8 @@ def prompt_messages(
         instructions="\n\n".join(filter(None, (instructions.strip(), *opening))),
     )
     head = (Message(role="system", content=system),) if system else ()
-    return (*head, *_merged(_with_reminders(rest, dialect)))
+    told = running_messages(rest, dialect) if dialect.inline else _with_reminders(rest, dialect)
+    return (*head, *_merged(told))
 
 
 def _split(messages: Iterable[Message]) -> tuple[list[str], list[Message]]:

@@ -7,12 +7,13 @@ for and the form that is shown cannot differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import Dialect
+from fallback.dialects.record import ARROW, Dialect
 from fallback.messages import Problem, ToolCall, ToolResult
 from fallback.rendering import literals
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
@@ -31,6 +32,8 @@ __all__ = [
 
 _FORM = ToolCall(id="", name="NAME", arguments={"PARAMETER": "VALUE"})
 """A call with placeholders, for dialects without a worked example."""
+
+_ENDS_BRACKET = re.compile(rf'[\[\]\n\r{ARROW}]|^"')
 
 _LONGEST_QUESTION = 600
 """Characters of a question that are said again; a longer one is known by its beginning."""
@@ -101,6 +104,8 @@ def result_text(result: ToolResult, dialect: Dialect) -> str:
     The content can neither close its block nor, repeated by the model, be taken for a call.
     """
     content = neutralise(result.content)
+    if dialect.inline:
+        content = _in_brackets(content)
     text = render(
         f"{dialect.name}/result.j2",
         fence=fence_for(content),
@@ -110,6 +115,12 @@ def result_text(result: ToolResult, dialect: Dialect) -> str:
         content=content,
     )
     return text.strip()
+
+
+def _in_brackets(content: str) -> str:
+    """The content as it can stand inside brackets: as it is, or else as a JSON string."""
+    plain = content.strip()
+    return to_json(content) if not plain or _ENDS_BRACKET.search(plain) else plain
 
 
 def answer_text(question: str, dialect: Dialect) -> str:

@@ -1,8 +1,9 @@
 """Coverage-guided fuzzing of the parser: any bytes, the laws as oracle. Run by ``scripts/fuzz``.
 
 An input is a reply and, in its last four bytes, how it is read: why the generation ended, whether
-the reasoning was open, what was to be called, whether the reply is quoted first, and in which
-pieces it arrives. Bytes that are not UTF-8 become lone surrogates, so that any bytes are a reply.
+the reasoning was open, what was to be called, whether the reply is quoted first, whether calls in
+running text are read, and in which pieces it arrives. Bytes that are not UTF-8 become lone
+surrogates, so that any bytes are a reply.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ with atheris.instrument_imports(
     import fallback.parsing.passages
     import fallback.validation
 
+from fallback.dialects.names import READ
 from fallback.dialects.record import FENCED
 from fallback.messages import FinishReason, Reading, ToolResult
 from fallback.rendering import result_text
@@ -116,7 +118,10 @@ def pieces(text: str, sizes: bytes) -> Iterator[str]:
 
 def read(text: str, chunks: Iterator[str], how: int) -> Reading:
     parser = fallback.parsing.Parser(
-        CATALOGUE, tool_choice=CHOICES[how >> 2 & 3], reasoning_open=bool(how >> 4 & 1)
+        CATALOGUE,
+        tool_choice=CHOICES[how >> 2 & 3],
+        reasoning_open=bool(how >> 4 & 1),
+        dialects=READ if how >> 7 & 1 else None,  # with calls in running text
     )
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     events += parser.close(REASONS[how & 3])

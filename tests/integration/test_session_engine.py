@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fallback import AsyncSession, Session
+from fallback import AsyncSession, Session, tool
 from fallback.engine import models
 from fallback.hosts import connect
 from fallback.messages import Turn
@@ -123,3 +123,20 @@ def test_a_required_call_is_begun_and_its_result_shortened_until_it_fits(
     assert any("is full" in note for step in turn.steps for note in step.notes)
     assert all(step.usage.prompt_tokens <= 512 for step in turn.steps)
     assert len(turn.steps[0].results[0].value) > 10_000  # what the application has is whole
+
+
+def test_a_reply_in_running_text_goes_on_behind_each_of_its_results(backend: OllamaBackend) -> None:
+    @tool(name="get_weather")
+    def short_weather(city: str) -> str:
+        """Current weather in a city."""
+        return {"Oslo": "7 degrees, rain", "Rome": "18 degrees, sunny"}[city]
+
+    settings = {"mode": "prompt", "dialect": "inline", "options": OPTIONS, "num_ctx": 2048}
+    with Session(MODEL, [short_weather], backend=backend, **settings) as session:  # type: ignore[arg-type] # one dict of settings
+        turn = session.run("What's the weather in Oslo and in Rome?")
+    cities = [call.arguments["city"] for step in turn.steps for call in step.calls]
+    assert cities == ["Oslo", "Rome"]
+    assert (turn.stop_reason, turn.steps[-1].path) == ("answered", "generate/raw/chatml")
+    assert "7 degrees, rain" in turn.answer
+    assert "18 degrees, sunny" in turn.answer
+    assert "[" not in turn.answer

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from fallback.catalogue import Catalogue
+from fallback.dialects.names import READ
 from fallback.dialects.record import PROMPTED, Dialect
 from fallback.messages import Message, Problem, ToolCall, ToolResult
 from fallback.parsing import parse
@@ -40,11 +42,14 @@ SEARCH = {
 }
 TOOLS = Catalogue([Tool.from_dict(WEATHER), Tool.from_dict(SEARCH)])
 DIALECTS = pytest.mark.parametrize("dialect", PROMPTED.values(), ids=PROMPTED)
+BLOCKS = pytest.mark.parametrize("dialect", [PROMPTED["fenced"], PROMPTED["pythonic"]])
 FENCED, PYTHONIC = PROMPTED["fenced"], PROMPTED["pythonic"]
 
 
 def blocks(text: str, dialect: Dialect) -> list[str]:
-    """The blocks of calls that stand in a text."""
+    """The blocks of calls that stand in a text, or the lines where a dialect has no blocks."""
+    if dialect.inline:
+        return re.findall(r"^\[.* →$", text, re.MULTILINE)
     fence = f"```{dialect.fence}\n"
     return [fence + part.split("\n```", 1)[0] + "\n```" for part in text.split(fence)[1:]]
 
@@ -54,7 +59,7 @@ def test_the_example_in_the_prompt_is_a_valid_call_of_a_real_tool(dialect: Diale
     prompt = system_text(TOOLS, dialect)
     examples = blocks(prompt, dialect)
     assert len(examples) == 1
-    reading = parse(examples[0], TOOLS)
+    reading = parse(examples[0], TOOLS, dialects=READ)
     assert reading.problems == ()
     assert [call.name for call in reading.calls] == ["get_weather"]
     assert reading.calls[0].repairs == ()
@@ -67,7 +72,7 @@ def test_without_the_worked_example_the_prompt_shows_only_the_form(dialect: Dial
     assert "NAME" in form
     assert "VALUE" in form
     assert "get_weather" not in form
-    assert parse(form, TOOLS).calls == ()
+    assert parse(form, TOOLS, dialects=READ).calls == ()
     assert "get_weather" in prompt  # the tools themselves are described as ever
 
 
@@ -79,10 +84,10 @@ def test_the_prompt_shows_every_tool_and_the_rules(dialect: Dialect) -> None:
         "geo.search",
         "the city",
         dialect.fence,
-        "and stop",
+        "stop",
         "never write a",
     ):
-        assert said in prompt
+        assert said in prompt or said.capitalize() in prompt
 
 
 @DIALECTS
@@ -97,7 +102,8 @@ def test_a_named_tool_is_the_only_one_shown(dialect: Dialect) -> None:
     prompt = system_text(TOOLS, dialect, tool_choice="geo.search")
     assert "get_weather" not in prompt
     assert "Begin with a call of geo.search" in prompt
-    assert [c.name for c in parse(blocks(prompt, dialect)[0], TOOLS).calls] == ["geo.search"]
+    (example,) = parse(blocks(prompt, dialect)[0], TOOLS, dialects=READ).calls
+    assert example.name == "geo.search"
 
 
 @DIALECTS
@@ -135,7 +141,7 @@ def test_a_pythonic_call_is_one_expression_per_line() -> None:
     )
 
 
-@DIALECTS
+@BLOCKS
 def test_fences_grow_over_the_back_ticks_in_arguments(dialect: Dialect) -> None:
     call = ToolCall(id="1", name="get_weather", arguments={"city": "a ```` b"})
     text = call_text([call], dialect)
@@ -148,7 +154,7 @@ def test_no_calls_are_no_text(dialect: Dialect) -> None:
     assert call_text([], dialect) == ""
 
 
-@DIALECTS
+@BLOCKS
 def test_a_result_names_its_call_and_how_it_went(dialect: Dialect) -> None:
     good = ToolResult(call_id="call_1_0", name="get_weather", content="4 °C")
     assert result_text(good, dialect) == "```tool_result get_weather call_1_0\n4 °C\n```"
@@ -167,7 +173,7 @@ def test_a_correction_shows_the_mistake_the_reason_and_the_right_form(dialect: D
     text = correction_text([problem], TOOLS, dialect)
     assert '> geo.search(q="x", limit="many")' in text
     assert problem.message in text
-    example = parse(blocks(text, dialect)[0], TOOLS)
+    example = parse(blocks(text, dialect)[0], TOOLS, dialects=READ)
     assert [c.name for c in example.calls] == ["geo.search"]
     assert example.problems == ()
 
@@ -194,7 +200,7 @@ def test_a_missing_call_is_asked_for_without_a_way_out(dialect: Dialect) -> None
     assert "plain answer" not in text
 
 
-@DIALECTS
+@BLOCKS
 def test_the_rendered_conversation_has_the_call_and_its_result(dialect: Dialect) -> None:
     call = ToolCall(id="c1", name="get_weather", arguments={"city": "Oslo"})
     result = ToolResult(call_id="c1", name="get_weather", content="4 °C")
@@ -236,7 +242,7 @@ def test_a_later_system_message_stays_where_it_stands(dialect: Dialect) -> None:
     assert shown[3].content == "Be brief.\n\nWhy?"
 
 
-@DIALECTS
+@BLOCKS
 def test_a_result_that_came_without_its_call_is_still_a_result(dialect: Dialect) -> None:
     shown = prompt_messages([Message(role="tool", content="4 °C")], TOOLS, dialect)
     assert shown[1].content.startswith("```tool_result _ _\n4 °C\n```")

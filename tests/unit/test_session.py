@@ -179,7 +179,7 @@ def test_a_passed_backend_is_not_closed() -> None:
     ("settings", "error", "said"),
     [
         ({"mode": "naive"}, ConfigurationError, "'naive' is none of auto, native, prompt"),
-        ({"dialect": "yaml"}, UnknownDialectError, "'yaml'; there are fenced, pythonic"),
+        ({"dialect": "yaml"}, UnknownDialectError, "'yaml'; there are fenced, inline, pythonic"),
         ({"tool_choice": "search"}, ConfigurationError, "'search' is neither.*get_weather"),
         ({"tools": [], "tool_choice": "required"}, ConfigurationError, "there are no tools"),
         ({"tools": [get_weather, get_weather]}, InvalidToolError, "get_weather"),
