@@ -45,8 +45,10 @@ class Holding:
         if self.lone_info_word(buf[cursor.pos : cursor.pos + LOOK_BACK], whole=False):
             return cursor.pos
         flower = buf.find("✿", max(cursor.pos, len(buf) - len(_FLOWERS[0])))
-        if flower >= 0 and any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
-            return flower
+        while flower >= 0:
+            if any(sign.startswith(buf[flower:]) for sign in _FLOWERS):
+                return flower
+            flower = buf.find("✿", flower + 1)
         if buf[-1:].isspace():
             named = self.name_in_front(len(buf))
             if named:

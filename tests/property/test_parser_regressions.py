@@ -115,6 +115,9 @@ def read(*chunks: str) -> Reading:
         '``js<ningool_name"\n[\n    \n``',
         "``(\n \t \n[now()]``",
         f"<tool_call>?\n{' ' * 60}\n[now()]",
+        # Behind another flower one that had only begun was not held.
+        '✿✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}',
+        "[now()]✿✿RESULT✿: 3",
         # A backslash in front of a digit that is none in base eight was taken for an escape.
         r"""[get_weather(city="\809")]""",
         r"""```tool_code
