@@ -1,6 +1,6 @@
 """A server of tools, written with the SDK's own server: a process on stdio, or on a port.
 
-    python mcp_servers.py [--http] [--old] [--crash | --hang]
+    python mcp_servers.py [--http] [--old] [--malformed] [--crash | --hang]
 
 It lists its tools on two pages, tells changes, and its tools show one behaviour each.
 """
@@ -155,7 +155,8 @@ async def on_stdio() -> None:
     server = server_of(State())
     changes = NotificationOptions(tools_changed=True)
     options = server.create_initialization_options(changes)
-    async with stdio_server() as (read, write):
+    async with stdio_server() as (read, out):
+        write = Malforming(out) if "--malformed" in sys.argv else out
         if "--old" not in sys.argv:
             await server.run(read, write, options)
             return
@@ -163,6 +164,33 @@ async def on_stdio() -> None:
         async with anyio.create_task_group() as group, send, receive:
             group.start_soon(without_discovery, read, write, send)
             await server.run(receive, write, options)
+
+
+class Malforming:
+    """Spoils pages of tools on their way out: the SDK itself would not write such tools."""
+
+    def __init__(self, out: Any) -> None:
+        self._out = out
+
+    async def send(self, item: SessionMessage) -> None:
+        result = getattr(item.message, "result", None)
+        if isinstance(result, dict) and "tools" in result:
+            bad = [{"name": "listed", "inputSchema": []}, "no tool", {"name": 3}]
+            told = item.message.model_copy(
+                update={"result": {**result, "tools": [*bad, *result["tools"]]}}
+            )
+            item = SessionMessage(told)
+        await self._out.send(item)
+
+    async def __aenter__(self) -> Any:
+        await self._out.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> Any:
+        return await self._out.__aexit__(*exc)
+
+    async def aclose(self) -> None:
+        await self._out.aclose()
 
 
 async def without_discovery(read: Any, write: Any, send: Any) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from proxy_servers import pair
 
 from fallback.cli.exits import MEANING
+from fallback.testing.scripted_server import Model, Reply
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = tuple(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))
@@ -31,7 +35,7 @@ SHOWN_ONLY = {
     "fallback doctor": "says what is on this machine",
     "fallback mcp": "runs until its client has gone; test_mcp_service runs it",
     "fallback serve": "runs until it is stopped; test_proxy_process runs it",
-    "curl": "needs the server",
+    "curl": "test_a_request_of_a_document_is_answered puts it to a server",
     "docker": "is another program",
     "pip install": "changes the environment",
     "git clone": "needs the network",
@@ -116,6 +120,44 @@ def test_every_shell_block_is_one_that_is_run_or_excused() -> None:
     for block in blocks("bash", "sh", "shell"):
         for line in filter(None, map(str.strip, block.body.splitlines())):
             assert line.startswith((*SHOWN_ONLY, "#")), f"{block}: {line}"
+
+
+SHOWN_AT = "http://127.0.0.1:11435"
+CALLS = [Reply(text='```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```')]
+REQUESTS = [
+    (block, line.strip())
+    for block in blocks("bash", "sh", "shell")
+    for line in block.body.splitlines()
+    if line.startswith("curl ")
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with pair({"gemma3": Model(replies=CALLS)}) as running:
+        yield running.url
+
+
+@pytest.mark.parametrize(("block", "command"), REQUESTS, ids=lambda v: str(v)[:60])
+def test_a_request_of_a_document_is_answered(server: str, block: Block, command: str) -> None:
+    program, *arguments = shlex.split(command)
+    arguments = [argument.replace(SHOWN_AT, server) for argument in arguments]
+    assert any(server in argument for argument in arguments), f"{block}: not to our server"
+    told = subprocess.run(
+        [program, "--silent", "--show-error", "--fail-with-body", "--noproxy", "*", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert told.returncode == 0, told.stderr + told.stdout
+    if "tools" in command:
+        assert '"arguments": {"a": 1, "b": 2}' in told.stdout
+    else:
+        assert told.stdout
+
+
+def test_the_page_of_the_server_shows_requests() -> None:
+    assert {block.document for block, _ in REQUESTS} >= {"docs/serve.md"}
 
 
 def test_the_table_of_exit_codes_is_that_of_the_code() -> None:

@@ -144,3 +144,63 @@ def test_without_the_embedded_engine_the_way_to_get_one_is_told(
     assert done.stdout == ""
     assert "toolcall-fallback[embedded]" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+# The image ----------------------------------------------------------------------------------------
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile, those that go over several lines as one."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith("#")]
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in told)]
+
+
+def instruction(word: str) -> str:
+    """The last one of a kind, which is the one that counts."""
+    return [rest for found, rest in instructions() if found == word][-1]
+
+
+@packaging
+def test_what_the_image_runs_works_where_only_the_wheel_is_installed(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """There is no Docker here: its commands are run one by one, in an empty environment."""
+    (wanted,) = re.findall(r"\.whl\)(\[[\w,]+\])", instruction("RUN"))
+    venv.create(tmp_path / "venv", with_pip=False)
+    programs = tmp_path / "venv" / "bin"
+    pip = (sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet")
+    run(*pip, "--disable-pip-version-check", f"{wheel}{wanted}", timeout=280)
+
+    environ = dict(word.split("=") for word in instruction("ENV").split())
+    assert environ.pop("FALLBACK_PORT") == instruction("EXPOSE")
+    own = {**environ, "PATH": str(programs), "HOME": str(tmp_path)}
+    command = [*json.loads(instruction("ENTRYPOINT")), *json.loads(instruction("CMD"))]
+    command[0] = str(programs / command[0])
+    upstream = {"FALLBACK_UPSTREAM": "http://127.0.0.1:9", "FALLBACK_PORT": "0"}
+
+    refused = subprocess.run(command, env=own | upstream, cwd=tmp_path, capture_output=True)
+    assert refused.returncode == 2
+    assert b"FALLBACK_API_KEY" in refused.stderr
+
+    keyed = own | upstream | {"FALLBACK_API_KEY": "a-long-enough-key"}
+    with subprocess.Popen(
+        command, env=keyed, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().decode().strip().rpartition(":")[2]
+        check = json.loads(instruction("HEALTHCHECK").partition("CMD")[2])
+        check[0] = str(programs / check[0])
+        run(*check, env=own | {"FALLBACK_PORT": port}, cwd=tmp_path, timeout=60)
+        server.terminate()
+        assert server.wait(60) == 0
+    stopped = subprocess.run(check, env=own | {"FALLBACK_PORT": port}, capture_output=True)
+    assert stopped.returncode != 0
+
+
+def test_the_image_runs_as_nobody_in_particular() -> None:
+    assert instruction("USER") == "fallback"
+    assert "useradd --system" in instruction("RUN")
+    bases = [rest.split()[0] for word, rest in instructions() if word == "FROM"]
+    assert all(":" in base and not base.endswith(":latest") for base in bases)

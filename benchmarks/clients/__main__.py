@@ -5,22 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients.case import Program, judge
-from benchmarks.clients.environments import install, own_environ, versions
+from benchmarks.clients.environments import install, versions
+from benchmarks.clients.gate import run_gate
 from benchmarks.clients.registry import CLIENTS, Client
-from benchmarks.clients.scenarios import SCENARIOS, script
-from benchmarks.clients.servers import Pair, running
+from benchmarks.clients.row import run_row
 from benchmarks.clients.table import page
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks/results/clients.json"
 PAGE = ROOT / "docs/clients.md"
-PROGRAMS = Path(__file__).parent / "programs"
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +26,10 @@ def main(arguments: list[str]) -> int:
     reader = argparse.ArgumentParser(prog="clients", description=__doc__)
     reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     reader.add_argument("--resume", action="store_true", help="leave out what has been run")
+    reader.add_argument("--gate", action="store_true", help="a part of all, which nothing keeps")
     given = reader.parse_args(arguments)
+    if given.gate:
+        return run_gate()
     names = given.names or list(known)
     if unknown := set(names) - set(known):
         reader.error(f"no such client: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
@@ -55,49 +55,10 @@ def run_client(client: Client, *, resume: bool) -> int:
     for variant in client.variants:
         if resume and _has_run(client.name, variant, found):
             continue
-        # New servers each time: what the adapter has learned of a model would change the next run.
-        with (
-            tempfile.TemporaryDirectory(prefix="clients-") as made,
-            running(script(client.tool), Path(made)) as pair,
-        ):
-            cases = _run_variant(client, variant, folder, pair, Path(made))
+        cases = run_row(client, variant, folder)
         failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
         _keep(client, variant, found, cases)
     return failed
-
-
-def _run_variant(
-    client: Client, variant: str, folder: Path, pair: Pair, place: Path
-) -> dict[str, list[dict[str, str]]]:
-    home = place / "home"
-    home.mkdir()
-    environ = own_environ(home) | {"ADAPTER_URL": pair.url, "CLIENT_FOLDER": str(folder)}
-    program = Program(_command(client, variant, folder), environ, home)
-    cases: dict[str, list[dict[str, str]]] = {}
-    try:
-        for scenario in SCENARIOS:
-            if reason := client.skips.get(scenario.id) or client.skips.get(scenario.model):
-                verdict, note = "skip", reason
-            else:
-                wrong = judge(program, pair, scenario)
-                verdict, note = ("fail", wrong) if wrong else ("pass", "")
-                if wrong and scenario.model in client.causes:
-                    note = f"{client.causes[scenario.model]}: {wrong}"
-            row = f"{client.name} {variant}".strip()
-            print(f"{row:28} {scenario.id:4} {scenario.model:8} {verdict} {note}", flush=True)
-            case = {"model": scenario.model, "verdict": verdict, "note": note}
-            cases.setdefault(scenario.id, []).append(case)
-    finally:
-        program.end()
-    return cases
-
-
-def _command(client: Client, variant: str, folder: Path) -> list[str]:
-    program = PROGRAMS / client.program
-    if program.suffix == ".mjs":
-        return ["node", str(program), variant]
-    inside = folder / "venv/bin/python"
-    return [str(inside if client.kind == "python" else sys.executable), str(program), variant]
 
 
 def _kept() -> dict[str, Any]:

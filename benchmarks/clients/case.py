@@ -10,11 +10,14 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
-from benchmarks.clients.scenarios import Outcome, Scenario
+from benchmarks.clients.judges import Outcome, results_in_order
+from benchmarks.clients.scenarios import SCENARIOS, Scenario
+from benchmarks.clients.scripts import TEN
 from benchmarks.clients.servers import Pair
 
 __all__ = ["Program", "judge"]
@@ -22,6 +25,7 @@ __all__ = ["Program", "judge"]
 CASE_SECONDS = 120
 REQUEST_CAP = 12
 RETRY_CAP = 40  # Claude Code alone sends eleven for one question that fails
+LEAVING_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _QUESTION = "Add the numbers 1 and 2 with the tool that you have."
 _LONG = _QUESTION + "\n\nNotes of no importance:\n" + "Nothing happened on that day. " * 2000
@@ -101,21 +105,36 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> Non
     lines.put(None)
 
 
-def judge(program: Program, pair: Pair, scenario: Scenario) -> str | None:
-    """Run one case; what was wrong, or None."""
-    pair.forget()
+def judge(
+    program: Program, pair: Pair, scenario: Scenario, other: Program | None = None
+) -> str | None:
+    """Run one case; what was wrong, or None.
+
+    Args:
+        program: of the client; one that goes through the tap where the scenario looks there.
+        pair: the servers.
+        scenario: the case.
+        other: a second one of the same client, for two at once.
+    """
+    pair.forget(odd=scenario.how == "odd")
+    if scenario.how == "left":
+        return _left(program, pair, scenario)
+    if scenario.how == "together" and other is not None:
+        return _together(program, other, pair, scenario)
+    return _one(program, pair, scenario)
+
+
+def _one(program: Program, pair: Pair, scenario: Scenario) -> str | None:
     before = pair.asked()
     cap = RETRY_CAP if scenario.may_retry else REQUEST_CAP
-    case = {"model": scenario.model, "prompt": _LONG if scenario.long else _QUESTION}
     ends = monotonic() + CASE_SECONDS
     try:
-        for told in program.ask(case):
-            if (asked := pair.asked() - before) > cap:
+        for told in program.ask(_case(scenario)):
+            if (asked := pair.asked() - before) > cap + _rounds(scenario):
                 program.end()
                 return f"a loop: {asked} requests"
             if told is not None:
-                mine = [b for b in pair.generations() if _base(b["model"]) == scenario.model]
-                return scenario.judge(Outcome(**told, generations=mine))
+                return scenario.judge(_outcome(told, pair, scenario, asked))
             if monotonic() > ends:
                 program.end()
                 return f"no answer within {CASE_SECONDS} s"
@@ -123,6 +142,48 @@ def judge(program: Program, pair: Pair, scenario: Scenario) -> str | None:
         program.end()
         return str(failure)
     return "no outcome"
+
+
+def _rounds(scenario: Scenario) -> int:
+    return len(TEN) if scenario.model == "ten" else 0
+
+
+def _case(scenario: Scenario) -> dict[str, str]:
+    prompt = _LONG if scenario.long else _QUESTION
+    return {"model": scenario.model, "prompt": prompt, "task": scenario.task}
+
+
+def _outcome(told: Mapping[str, Any], pair: Pair, scenario: Scenario, asked: int = 0) -> Outcome:
+    mine = [b for b in pair.generations() if _base(b["model"]) == scenario.model]
+    return Outcome(**told, generations=mine, asked=asked, passed=pair.passed())
+
+
+def _left(program: Program, pair: Pair, scenario: Scenario) -> str | None:
+    """The client is ended as soon as the model has begun."""
+    ends = monotonic() + CASE_SECONDS
+    try:
+        for told in program.ask(_case(scenario)):
+            if pair.open() or told is not None or monotonic() > ends:
+                break
+    except (RuntimeError, BrokenPipeError) as failure:
+        return str(failure)
+    begun = pair.open()
+    program.end()
+    if not begun:
+        return "the model was never asked"
+    sleep(LEAVING_SECONDS)
+    left = pair.open()
+    return f"{left} of {begun} generations went on" if left else None
+
+
+def _together(program: Program, other: Program, pair: Pair, scenario: Scenario) -> str | None:
+    """Two of the client at once, while somebody else is being answered slowly."""
+    (second,) = [s for s in SCENARIOS if s.judge is results_in_order]
+    with pair.slow_answer(), ThreadPoolExecutor(2) as pool:
+        wrongs = list(pool.map(_one, (program, other), (pair, pair), (scenario, second)))
+        if not pair.open():
+            wrongs.append("the slow answer had to end first")
+    return next(filter(None, wrongs), None)
 
 
 def _base(model: str) -> str:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
 from benchmarks.clients.environments import Kind
-from benchmarks.clients.scenarios import Tool
+from benchmarks.clients.scenarios import Scenario, Task
+from benchmarks.clients.scripts import Tool
 
 __all__ = ["CLIENTS", "Client"]
 
-_ADD = Tool(name="add", arguments=lambda a, b: {"a": a, "b": b}, wrong={"a": "one", "b": 2})
+_ADD = Tool(
+    name="add",
+    arguments=lambda a, b: {"a": a, "b": b},
+    wrong={"a": "one", "b": 2},
+    fails={"a": 13, "b": 1},
+    quiet={"a": 1, "b": 0},
+)
+_SHOWING = replace(_ADD, picture=("add", {"a": 7, "b": 7}))
 
 
 def _command(a: int, b: int) -> str:
@@ -23,6 +32,9 @@ def _shell(name: str, argument: str = "command", **more: str | bool) -> Tool:
         name=name,
         arguments=lambda a, b: {argument: _command(a, b), **more},
         wrong={"no_such_argument": 1},
+        # The word itself stands in the result alone.
+        fails={argument: "printf 'refu%s\\n' sed >&2; exit 3", **more},
+        quiet={argument: "true", **more},
     )
 
 
@@ -36,7 +48,9 @@ class Client:
         program: file in ``programs``; an npm package's is run by node, or by Python when it is a
             command.
         variants: each a way of using it, and a row of the table.
-        skips: scenarios, or models of them, that say nothing about it, with the reason.
+        tasks: what its program can do besides asking and running tools.
+        skips: what says nothing about it, with the reason: a scenario, a model of one, or a pattern
+            of ``variant/scenario/model``.
         causes: of failures that are its own, by the model of the scenario.
     """
 
@@ -46,8 +60,17 @@ class Client:
     program: str
     variants: tuple[str, ...] = ("",)
     tool: Tool = _ADD
+    tasks: frozenset[Task] = frozenset()
     skips: Mapping[str, str] = field(default_factory=dict)
     causes: Mapping[str, str] = field(default_factory=dict)
+
+    def skip(self, variant: str, scenario: Scenario) -> str | None:
+        """Why a case says nothing about a variant, if it does not."""
+        place = f"{variant}/{scenario.id}/{scenario.model}"
+        for key, reason in self.skips.items():
+            if key in (scenario.id, scenario.model) or fnmatchcase(place, key):
+                return reason
+        return None
 
 
 def _both(*wires: str) -> tuple[str, ...]:
@@ -55,29 +78,55 @@ def _both(*wires: str) -> tuple[str, ...]:
     return tuple(wire + how for wire in wires for how in ("", " stream"))
 
 
+def _whole(*wires: str) -> dict[str, str]:
+    """What says nothing about variants that do not stream."""
+    return {f"{wire}/S14/*": _IN_ONE_PIECE for wire in wires}
+
+
+_CHOICES: frozenset[Task] = frozenset({"required", "named", "none", "single"})
+_IN_ONE_PIECE = (
+    "an answer in one piece has no pieces that could announce it; a client waits for it as long as"
+    " it says"
+)
+_NO_CHOICE = "Ollama's wire has no tool_choice, and its client sends none"
+
 CLIENTS: tuple[Client, ...] = (
     Client(
         name="plain",
         packages=("ollama", "openai", "anthropic"),
         program="use_plain.py",
+        tool=_SHOWING,
+        tasks=_CHOICES | {"discover", "later", "impatient"},
+        skips={**_whole("ollama", "chat", "responses", "messages"), "ollama*/S9/*": _NO_CHOICE},
         variants=_both("ollama", "chat", "responses", "messages"),
     ),
     Client(
         name="langchain",
         packages=("langchain-ollama", "langchain-openai", "langchain-anthropic"),
         program="use_langchain.py",
+        tool=_SHOWING,
+        tasks=_CHOICES | {"later", "impatient"},
+        skips={
+            **_whole("ollama", "chat", "responses", "messages"),
+            "ollama*/S9/*": "langchain-ollama accepts a tool_choice and leaves it out",
+        },
         variants=_both("ollama", "chat", "responses", "messages"),
     ),
     Client(
         name="pydantic-ai",
         packages=("pydantic-ai-slim[openai,anthropic]",),
         program="use_pydantic_ai.py",
+        tool=_SHOWING,
+        tasks=_CHOICES | {"later", "impatient"},
+        skips=_whole("chat", "responses", "messages"),
         variants=_both("chat", "responses", "messages"),
     ),
     Client(
         name="openai-agents",
         packages=("openai-agents",),
         program="use_openai_agents.py",
+        tasks=_CHOICES | {"later", "impatient"},
+        skips=_whole("chat", "responses"),
         variants=("chat", "chat stream", "responses", "responses stream"),
     ),
     Client(
@@ -91,6 +140,9 @@ CLIENTS: tuple[Client, ...] = (
             "zod",
         ),
         program="use_ai_sdk.mjs",
+        tool=_SHOWING,
+        tasks=_CHOICES | {"later", "impatient"},
+        skips=_whole("compatible", "chat", "responses", "messages"),
         variants=_both("compatible", "chat", "responses", "messages"),
     ),
     Client(

@@ -1,193 +1,153 @@
-"""What the scripted model says in each scenario, and what has to come of it."""
+"""The cases: what is asked of a client, and how its outcome is judged."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-__all__ = ["SCENARIOS", "TITLES", "Outcome", "Scenario", "Tool", "script"]
+from benchmarks.clients.judges import (
+    Judge,
+    answers_later,
+    ends_soon,
+    expect,
+    fails_cleanly,
+    finds_models,
+    has_once,
+    looks_around,
+    odd_is_nothing,
+    results_in_order,
+    reveals,
+    runs_at_most_once,
+    sees_the_picture,
+    ten_rounds,
+    too_long,
+    window_holds,
+)
 
-Pairs = list[list[int]]
+__all__ = ["SCENARIOS", "TITLES", "Scenario", "Task"]
 
 TITLES = {
+    "S1": "discovery: the model is found, or nothing is asked but the question",
     "S2": "plain text",
     "S3": "one call",
     "S4": "two parallel calls",
     "S5": "text, then a call",
     "S6": "reasoning, then a call",
     "S7": "a wrong argument; a tool that does not exist",
+    "S8": "a tool that fails; one that returns nothing; a picture, for a model that sees and for"
+    " one that does not",
+    "S9": "a call demanded, of any tool and of one; calls forbidden; at most one at a time",
+    "S10": "ten rounds of two calls: each result stands with its own call",
+    "S11": "deferred tools, and a prompt whose beginning stays the same",
+    "S12": "a tool of a namespace",
+    "S13": "a history with calls, and no tools any more",
+    "S14": "a silence longer than the client's patience",
     "S15": "the upstream fails: before the reply, in text, in a call, after a call",
     "S16": "the upstream claims tools and then refuses them",
+    "S17": "a prompt that the model's window does not hold",
+    "S18": "an empty reply; a reply that is cut off",
+    "S19": "the client goes away: the generation ends within a second",
     "S20": "a long question: the window holds it and does not change",
+    "S21": "two clients at once, beside a slow answer",
+    "S22": "fields, headers, messages, content and tools of unknown kinds",
 }
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """The tool of a client that can add two numbers and leave a trace.
-
-    Attributes:
-        name: as the client declares it.
-        arguments: those that add ``a`` and ``b``.
-        wrong: some that its schema does not allow.
-        answers: the tool by which the client wants to be answered; None for plain text.
-    """
-
-    name: str
-    arguments: Callable[[int, int], Mapping[str, Any]]
-    wrong: Mapping[str, Any]
-    answers: str | None = None
-
-    def call(self, a: int, b: int) -> str:
-        """The call as a model writes it."""
-        return _written(self.name, self.arguments(a, b))
-
-    def answer(self, text: str) -> str:
-        """The last reply."""
-        return _written(self.answers, {"answer": text}) if self.answers else text
-
-
-def _written(name: str, arguments: Mapping[str, Any]) -> str:
-    return f"```tool_call\n{json.dumps({'name': name, 'arguments': arguments})}\n```"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a client did with one question.
-
-    Attributes:
-        text: everything that the model said, as the client shows it.
-        ran: the sums that its tool has done, in order.
-        error: what the client reported instead of an answer.
-        generations: bodies of the requests for text that reached the model, without side requests.
-    """
-
-    text: str
-    ran: Pairs
-    error: str | None
-    generations: Sequence[Mapping[str, Any]]
-
-
-Judge = Callable[[Outcome], str | None]
+Task = Literal[
+    "", "discover", "required", "named", "none", "single", "later", "impatient", "deferred"
+]
+"""What the client's program has to do besides asking; the registry says which ones it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One case: ``model`` names the script, ``judge`` says what is wrong or gives None."""
+    """One case.
+
+    Attributes:
+        id: a row of the table.
+        model: names the script.
+        judge: says what is wrong, or gives None.
+        task: what the client has to do besides.
+        needs: part of the client's :class:`~benchmarks.clients.scripts.Tool` without which it says
+            nothing.
+        long: whether the question is.
+        may_retry: whether the client may ask again as often as it does.
+        how: ``tapped``: what the client asks for is looked at on its way; ``odd``: and made odder;
+            ``left``: the client is ended while it waits; ``together``: two of it at once.
+    """
 
     id: str
     model: str
     judge: Judge
+    task: Task = ""
+    needs: Literal["", "fails", "quiet", "picture", "revealed", "spaced"] = ""
     long: bool = False
     may_retry: bool = False
-
-
-def _whole(outcome: Outcome) -> str:
-    return json.dumps(outcome.generations[-1]) if outcome.generations else ""
-
-
-def _expect(*, text: tuple[str, ...], ran: Pairs, requests: int, never: str = "<nothing>") -> Judge:
-    def judge(outcome: Outcome) -> str | None:
-        if outcome.error:
-            return f"error: {outcome.error}"
-        if sorted(outcome.ran) != ran:  # parallel calls may end in any order
-            return f"ran {outcome.ran}, not {ran}"
-        if missing := [part for part in text if part not in outcome.text]:
-            return f"text {outcome.text!r} lacks {missing}"
-        if never in outcome.text:
-            return f"text {outcome.text!r} has {never!r}"
-        if len(outcome.generations) != requests:
-            return f"{len(outcome.generations)} requests, not {requests}"
-        return None
-
-    return judge
-
-
-def _results_in_order(outcome: Outcome) -> str | None:
-    """Both ran, and each result stands with its own call in the next prompt."""
-    wrong = _expect(text=("3 and 7.",), ran=[[1, 2], [3, 4]], requests=2)(outcome)
-    # The commands of an agent contain the same words, so what counts is where they stand last.
-    first, second = (_whole(outcome).rfind(told) for told in ("1+2=3", "3+4=7"))
-    return wrong or (None if -1 < first < second else "results are not with their calls")
-
-
-def _fails_cleanly(outcome: Outcome) -> str | None:
-    if outcome.ran:
-        return f"ran {outcome.ran} of a call that never arrived"
-    return None if outcome.error or outcome.text else "ended as if nothing had happened"
-
-
-def _runs_at_most_once(outcome: Outcome) -> str | None:
-    return None if outcome.ran in ([], [[1, 2]]) else f"ran {outcome.ran}"
-
-
-def _window_holds(outcome: Outcome) -> str | None:
-    wrong = _expect(text=("The sum is 3.",), ran=[[1, 2]], requests=2)(outcome)
-    windows = [body.get("options", {}).get("num_ctx") for body in outcome.generations]
-    if wrong or len(set(windows)) != 1 or windows[0] is None:
-        return wrong or f"windows {windows}"
-    # Four characters a token is the estimate of the clients' own authors.
-    needed = len(_whole(outcome)) // 4
-    return None if windows[0] >= needed else f"a window of {windows[0]} for {needed} tokens"
+    how: Literal["", "tapped", "odd", "left", "together"] = ""
 
 
 _ONCE = [[1, 2]]
+_SUM = ("The sum is 3.",)
+_AS_ASKED = expect(text=_SUM, ran=_ONCE, requests=2)
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario(id="S2", model="text", judge=_expect(text=("Paris is it.",), ran=[], requests=1)),
-    Scenario(id="S3", model="call", judge=_expect(text=("The sum is 3.",), ran=_ONCE, requests=2)),
-    Scenario(id="S4", model="two", judge=_results_in_order),
+    Scenario(id="S1", model="text", task="discover", judge=finds_models),
+    Scenario(id="S1", model="call", how="tapped", judge=looks_around),
+    Scenario(id="S2", model="text", judge=expect(text=("Paris is it.",), ran=[], requests=1)),
+    Scenario(id="S3", model="call", judge=_AS_ASKED),
+    Scenario(id="S4", model="two", judge=results_in_order),
     Scenario(
         id="S5",
         model="prose",
-        judge=_expect(text=("Let me add.", "The sum is 3."), ran=_ONCE, requests=2),
+        judge=expect(text=("Let me add.", *_SUM), ran=_ONCE, requests=2),
     ),
     Scenario(
         id="S6",
         model="thinks",
-        judge=_expect(text=("The sum is 3.",), ran=_ONCE, requests=2, never="secretly"),
+        judge=expect(text=_SUM, ran=_ONCE, requests=2, never="secretly"),
     ),
-    Scenario(id="S7", model="slips", judge=_expect(text=("The sum is 3.",), ran=_ONCE, requests=3)),
-    Scenario(id="S7", model="unknown", judge=_expect(text=("I cannot.",), ran=[], requests=2)),
-    Scenario(id="S15", model="dead", judge=_fails_cleanly, may_retry=True),
-    Scenario(id="S15", model="dies", judge=_fails_cleanly, may_retry=True),
-    Scenario(id="S15", model="half", judge=_fails_cleanly, may_retry=True),
-    Scenario(id="S15", model="after", judge=_runs_at_most_once, may_retry=True),
+    Scenario(id="S7", model="slips", judge=expect(text=_SUM, ran=_ONCE, requests=3)),
+    Scenario(id="S7", model="unknown", judge=expect(text=("I cannot.",), ran=[], requests=2)),
+    Scenario(id="S8", model="fails", needs="fails", judge=has_once("refused")),
+    Scenario(id="S8", model="quiet", needs="quiet", judge=has_once("")),
+    Scenario(id="S8", model="sees", needs="picture", judge=sees_the_picture(1)),
+    Scenario(id="S8", model="blind", needs="picture", judge=sees_the_picture(0)),
     Scenario(
-        id="S16", model="refuses", judge=_expect(text=("The sum is 3.",), ran=_ONCE, requests=3)
+        id="S9",
+        model="required",
+        task="required",
+        judge=expect(text=_SUM, ran=_ONCE, requests=3, never="rather not"),
     ),
-    Scenario(id="S20", model="long", judge=_window_holds, long=True),
+    Scenario(
+        id="S9",
+        model="named",
+        task="named",
+        judge=expect(text=_SUM, ran=_ONCE, requests=3, never="rather not"),
+    ),
+    Scenario(
+        id="S9", model="none", task="none", judge=expect(text=("It is 3.",), ran=[], requests=1)
+    ),
+    Scenario(
+        id="S9",
+        model="single",
+        task="single",
+        judge=expect(text=_SUM, ran=_ONCE, requests=2),
+    ),
+    Scenario(id="S10", model="ten", judge=ten_rounds),
+    Scenario(id="S11", model="deferred", needs="revealed", judge=reveals),
+    Scenario(
+        id="S12", model="spaced", needs="spaced", judge=expect(text=_SUM, ran=_ONCE, requests=2)
+    ),
+    Scenario(id="S13", model="later", task="later", judge=answers_later),
+    Scenario(id="S14", model="waits", task="impatient", judge=_AS_ASKED),
+    Scenario(id="S15", model="dead", judge=fails_cleanly, may_retry=True),
+    Scenario(id="S15", model="dies", judge=fails_cleanly, may_retry=True),
+    Scenario(id="S15", model="half", judge=fails_cleanly, may_retry=True),
+    Scenario(id="S15", model="after", judge=runs_at_most_once, may_retry=True),
+    Scenario(id="S16", model="refuses", judge=expect(text=_SUM, ran=_ONCE, requests=3)),
+    Scenario(id="S17", model="small", judge=too_long, long=True, may_retry=True),
+    Scenario(id="S18", model="empty", judge=ends_soon("")),
+    Scenario(id="S18", model="cut", judge=ends_soon("Paris is the")),
+    Scenario(id="S20", model="long", judge=window_holds, long=True),
+    Scenario(id="S21", model="call", how="together", judge=_AS_ASKED),
+    Scenario(id="S22", model="call", how="odd", judge=odd_is_nothing),
+    Scenario(id="S19", model="silent", how="left", judge=expect(text=(), ran=[], requests=1)),
 )
-
-
-def script(tool: Tool) -> dict[str, Any]:
-    """The scripted server's models, one for each scenario, that call this tool."""
-    call, other = tool.call(1, 2), tool.call(3, 4)
-    final = tool.answer("The sum is 3.")
-    refusal = {"fault": "no_tools"}
-    return {
-        "text": [tool.answer("Paris is it.")],
-        "call": [call, final],
-        "two": [f"{call}\n{other}", tool.answer("3 and 7.")],
-        "prose": [f"Let me add.\n\n{call}", final],
-        "thinks": [f"<think>secretly a sum</think>{call}", final],
-        "slips": [_written(tool.name, tool.wrong), call, final],
-        "unknown": [_written("no_such_tool", {"a": 1}), tool.answer("I cannot.")],
-        "dead": [{"fault": "cut_before"}],
-        "dies": [{"text": "Paris is the capital of", "fault": "cut_in_text"}],
-        "half": [{"text": call[:-12], "fault": "unfinished"}],
-        "after": {
-            "replies": [
-                {"text": f"{call}\n{'word ' * len(call)}", "fault": "cut_in_text"},
-                final,
-            ],
-            "chunk": len(call) + 1,
-        },
-        "refuses": {
-            "replies": [refusal, call, final],
-            "capabilities": ["completion", "tools"],
-        },
-        "long": [call, final],
-        "side": ["A sum"],
-    }

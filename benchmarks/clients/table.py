@@ -17,22 +17,8 @@ NOT_RUN_CLIENTS = (
     "`@langchain/ollama`",
     "the clients that cannot be installed (replayed bodies)",
 )
-NOT_RUN_SCENARIOS = (
-    "S1 discovery by itself (Codex with `--oss` and LangChain's check do it on the way)",
-    "S8 failing tools and images",
-    "S9 forced choices",
-    "S10 ten turns",
-    "S11 deferred tools",
-    "S12 namespaces",
-    "S13 histories without tools",
-    "S14 long silence",
-    "S17 a prompt over the window",
-    "S18 empty and cut replies",
-    "S19 a client that goes away",
-    "S21 two clients at once",
-    "S22 unknown fields",
-)
-_MARKS = {"pass": "pass", "skip": "–"}
+_MARKS = {"fail": "**FAIL**", "pass": "pass", "skip": "–", "absent": "not run"}
+"""The first that one of a scenario's cases has is the row's."""
 
 _HEAD = """\
 # Real clients
@@ -52,11 +38,12 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     lines = [_HEAD, "| client | versions | " + " | ".join(names) + " |"]
     lines.append("| --- | --- |" + " --- |" * len(names))
     notes: list[str] = []
+    left_out: list[str] = []
     for client, kept in results.items():
         versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
         for variant, cases in kept["variants"].items():
             row = f"{client} {variant}".strip()
-            marks = [_mark(row, name, cases.get(name, []), notes) for name in names]
+            marks = [_mark(row, name, cases.get(name, []), notes, left_out) for name in names]
             lines.append(f"| {row} | {versions} | {' | '.join(marks)} |")
             versions = "same"
     lines += ["", "`–`: not applicable; the reasons are below.", ""]
@@ -65,22 +52,35 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
         lines += ["", "## Failures, and what does not apply", "", *dict.fromkeys(notes)]
     lines += ["", "## Not run", ""]
     left = [*(f"`{name}`" for name in others), *NOT_RUN_CLIENTS]
-    lines += [f"Clients: {', '.join(left)}.", ""]
-    lines.append(f"Scenarios: {'; '.join(NOT_RUN_SCENARIOS)}.")
+    lines += [f"Clients: {', '.join(left)}."]
+    if left_out:
+        lines += ["", "Cases:", "", *_together(left_out)]
     return "\n".join(lines) + "\n"
 
 
-def _mark(row: str, name: str, cases: list[dict[str, str]], notes: list[str]) -> str:
+def _mark(
+    row: str, name: str, cases: list[dict[str, str]], notes: list[str], left_out: list[str]
+) -> str:
     """``pass``, ``FAIL``, ``–`` or ``not run``; what needs a reason is noted."""
     for case in cases:
+        place = f"{name} (`{case['model']}`)"
         if case["verdict"] == "fail":
-            notes.append(f"- {row}, {name} (`{case['model']}`): **fails**: {_plain(case['note'])}")
+            notes.append(f"- {row}, {place}: **fails**: {_plain(case['note'])}")
         elif case["verdict"] == "skip":
-            notes.append(f"- {row}, {name}: not applicable: {case['note']}")
+            notes.append(f"- {row}, {name}: not applicable: {_plain(case['note'])}")
+        elif case["verdict"] == "absent":
+            left_out.append(f"{place}: {row}")
     verdicts = [case["verdict"] for case in cases]
-    if not verdicts:
-        return "not run"
-    return "**FAIL**" if "fail" in verdicts else _MARKS[verdicts[0]]
+    return next((mark for verdict, mark in _MARKS.items() if verdict in verdicts), "not run")
+
+
+def _together(left_out: list[str]) -> list[str]:
+    """One line for each case, with the rows in which it was not put."""
+    rows: dict[str, list[str]] = {}
+    for told in left_out:
+        place, _, row = told.partition(": ")
+        rows.setdefault(place, []).append(row)
+    return [f"- {place}: {', '.join(names)}" for place, names in sorted(rows.items())]
 
 
 def _plain(note: str) -> str:

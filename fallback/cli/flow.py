@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from fallback.backend import Backend
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import InputError, context_values, read_text
 from fallback.cli.output import console, only_json, write_json
-from fallback.cli.run import RunOptions, check_values, counted, default_model, session_of
+from fallback.cli.run import RunOptions, check_values, counted, default_model, mcp_tools, session_of
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.execution.content import to_text
 from fallback.flow import FlowRun
@@ -77,9 +77,11 @@ class _Runner:
         check_values(catalogue, options.authority.injected)
         address = resolve_host(options.host)
         server = connect(address.url, endpoint=options.endpoint, limits=options.limits)
-        with closing(server):
+        with ExitStack() as stack:
+            stack.enter_context(closing(server))
             model = options.model or default_model(address, server)
             backend: Backend = server
+            outside = mcp_tools(options, stack, timeline)
             if timeline is not None:
                 steps = counted(len(told.flow.steps), "step")
                 timeline.headline(model, server.where, steps)
@@ -92,6 +94,7 @@ class _Runner:
                 options.ledger,
                 instructions=told.instructions,
                 on_event=timeline.watch if timeline else None,
+                mcp=outside or (),
             )
             with session:
                 return told.flow.run(

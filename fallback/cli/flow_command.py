@@ -16,6 +16,11 @@ from fallback.cli.options import (
     Host,
     LedgerUrl,
     Masked,
+    Mcp,
+    McpHide,
+    McpOnly,
+    McpRisk,
+    McpTrust,
     Mode,
     Model,
     NumCtx,
@@ -55,9 +60,15 @@ def flow(
     ledger: LedgerUrl = None,
     approve: AskHere = False,
     mask: Masked = None,
+    mcp: Mcp = None,
+    mcp_trust: McpTrust = None,
+    mcp_only: McpOnly = None,
+    mcp_hide: McpHide = None,
+    mcp_risk: McpRisk = None,
 ) -> int:
     """Run a chain of instructions, each of which gets what a tool returned before it."""
     from fallback.cli.flow import run_flow
+    from fallback.cli.mcp_servers import mcp_servers
     from fallback.cli.run import RunOptions
 
     return run_flow(
@@ -78,6 +89,7 @@ def flow(
             ledger=ledger,
             approve=approve,
             mask=tuple(name.value for name in mask or ()),
+            mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
         ),
         inputs=tuple(inputs or ()),
         record=record,

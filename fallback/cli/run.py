@@ -139,7 +139,7 @@ def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline |
         stack.enter_context(closing(server))
         model = options.model or default_model(address, server)
         backend: Backend = server
-        outside = _mcp_tools(options, stack, timeline)
+        outside = mcp_tools(options, stack, timeline)
         if timeline is not None:
             others = outside.offered(tool.name for tool in catalogue) if outside else ()
             tools = counted(len(catalogue) + len(others), "tool")
@@ -149,7 +149,7 @@ def _turn(options: RunOptions, ledger: Ledger | str | None, timeline: Timeline |
         return ask(session, question, timeline, resume=options.turn)
 
 
-def _mcp_tools(options: RunOptions, stack: ExitStack, timeline: Timeline | None) -> McpTools | None:
+def mcp_tools(options: RunOptions, stack: ExitStack, timeline: Timeline | None) -> McpTools | None:
     """The servers of tools that are asked for, ended with the stack; what they say is shown."""
     if not options.mcp:
         return None

@@ -202,10 +202,12 @@ class Flow:
         return replace(record, steps=record.steps[:-1]), last
 
     def _check_tools(self, session: SessionBase) -> None:
+        # A session of its own, as each step has it: so tools of MCP servers are there already.
+        catalogue = session.fork().catalogue
         for number, step in enumerate(self.steps, 1):
             for name in (*(step.tools or ()), *filter(None, (step.of,))):
-                if name not in session.catalogue:
-                    known = ", ".join(session.catalogue.names) or "none at all"
+                if name not in catalogue:
+                    known = ", ".join(catalogue.names) or "none at all"
                     lacks = f"no tool is called {name!r}; there are {known}"
                     raise FlowError(f"step {number} {step.name!r}: {lacks}")
 

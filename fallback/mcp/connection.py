@@ -16,6 +16,7 @@ from fallback.execution.masking import mask_credentials
 from fallback.limits import Limits
 from fallback.mcp.content import value_of
 from fallback.mcp.server import McpServer
+from fallback.mcp.sieve import sifted
 from fallback.mcp.stderr import Stderr
 from fallback.tools import ToolOutput
 
@@ -26,6 +27,7 @@ _RELIST_SECONDS = 10.0
 _CANCEL_SECONDS = 1.0
 """A call lasts that much longer here than for the session, whose own deadline has the word."""
 _SHOWN = 300
+_MOST_DROPPED = 50
 
 
 class Connection:
@@ -34,6 +36,7 @@ class Connection:
     Attributes:
         server: what the application said of it.
         listed: its tools, as the SDK has them.
+        dropped: a line for each tool that is not what the protocol says.
         changed: whether the server has said that its tools are others now.
         dead: why it cannot be used any more; empty while it can.
         ready: done once the tools are listed; holds the :class:`McpError` if they cannot be.
@@ -42,6 +45,7 @@ class Connection:
     def __init__(self, server: McpServer, limits: Limits) -> None:
         self.server, self._limits = server, limits
         self.listed: tuple[Any, ...] = ()
+        self.dropped: list[str] = []
         self.changed = False
         self.dead = ""
         self.ready: Future[None] = Future()
@@ -174,9 +178,17 @@ class Connection:
         from mcp.client.client import Client
 
         async with AsyncExitStack() as stack:
-            transport = await self._transport(stack)
+            transport = sifted(await self._transport(stack), self._version, self._drop)
             client = Client(transport, message_handler=self._heard, client_info=_info(), cache=None)
             yield await stack.enter_async_context(client)
+
+    def _version(self) -> str | None:
+        found: str | None = self._session.protocol_version if self._session else None
+        return found
+
+    def _drop(self, line: str) -> None:
+        if len(self.dropped) < _MOST_DROPPED:
+            self.dropped.append(_cut(line))
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         if self.server.is_url:

@@ -106,6 +106,8 @@ class McpTools:
             for connection in self._connections.values():
                 if connection.changed and not connection.dead:
                     self._note(connection, self._portal.call(connection.catch_up))
+                for line in connection.dropped:
+                    self._note(connection, line)
                 if connection.dead:
                     self._note(connection, f"its tools are left out, {connection.dead}")
             listed = [(c.server, c.listed) for c in self._connections.values() if not c.dead]

@@ -19,9 +19,10 @@ A template may drop the system text without a word, so the last two are tried on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import dropwhile, groupby
 from typing import Any, Literal, NamedTuple
 
 from fallback.backend import GenerationRequest
@@ -159,17 +160,14 @@ def plan_chat(
     """Let the server's template render a conversation without tools."""
     _refuse_prefill(request)
     system, turns = turns_of(request.messages)
-    messages = [Message(role=role, content=text) for role, text in turns]
+    messages = [
+        Message(role=role, content=text, images=images)
+        for (role, text), images in zip(turns, _images(request.messages), strict=True)
+    ]
     if system and way.folded:
-        first = messages[0]
-        messages[0] = Message(role="user", content=f"{system}\n\n{first.content}")
+        messages[0] = replace(messages[0], content=f"{system}\n\n{messages[0].content}")
     elif system:
         messages.insert(0, Message(role="system", content=system))
-    messages[-1] = Message(
-        role="user",
-        content=messages[-1].content,
-        images=tuple(image for message in request.messages for image in message.images),
-    )
     fields = _fields(request, profile, sending, think=think_field(request, profile))
     return GenerationPlan(
         exchange=exchange.chat(fields, wire_messages(messages, _neutral(profile))),
@@ -177,6 +175,13 @@ def plan_chat(
         path="chat",
         prompt_chars=sum(len(message.content) for message in messages),
     )
+
+
+def _images(messages: Iterable[Message]) -> Iterator[tuple[str, ...]]:
+    """Those of each turn: an image that moved would change the beginning of the next prompt."""
+    spoken = dropwhile(lambda message: message.role == "system", messages)
+    for _, turn in groupby(spoken, key=lambda message: message.role):
+        yield tuple(image for message in turn for image in message.images)
 
 
 def plan_native(request: GenerationRequest, profile: Profile, sending: Sending) -> GenerationPlan:

@@ -6,6 +6,8 @@ makes every request pay for all of them.
 
 Source: Claude Code opens its system prompt with ``x-anthropic-billing-header: ...``, which differs
 per session and side request (anthropics/claude-code#68900); others write the time of day there.
+Claude Code and opencode put ``<system-reminder>`` blocks, often longer than the question, into what
+the user says.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import replace
 
 from fallback.messages import Message
 
-__all__ = ["settled"]
+__all__ = ["own_words", "settled"]
 
 _BILLING = re.compile(r"\A\s*x-anthropic-billing-header:[^\n]*\n*", re.IGNORECASE)
 # A time of day or a count of seconds, on a line of its own that says that it is the time. A bare
@@ -26,6 +28,7 @@ _CLOCK = re.compile(
     r"[^\n]{0,60}?(?:\b\d{1,2}:\d{2}\b|\b\d{10,13}\b)[^\n]{0,60}(?:\n|\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
+_REMINDER, _ENDS = "<system-reminder>", "</system-reminder>"
 _LONGEST_LOOKED_AT = 200_000
 
 
@@ -56,3 +59,12 @@ def settled(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     elif moved:
         kept.append(Message(role="system", content="\n".join(moved)))
     return tuple(kept)
+
+
+def own_words(text: str) -> str:
+    """What the user has said of a user's message: without the reminders that a client puts in."""
+    kept, at = [], 0
+    while (begin := text.find(_REMINDER, at)) >= 0 and (end := text.find(_ENDS, begin)) >= 0:
+        kept.append(text[at:begin])
+        at = end + len(_ENDS)
+    return "".join([*kept, text[at:]]).strip()

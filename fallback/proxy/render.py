@@ -12,7 +12,7 @@ from fallback.catalogue import Catalogue
 from fallback.dialects.record import FENCED, Dialect
 from fallback.messages import Message, Mode
 from fallback.proxy.ask import Ask
-from fallback.proxy.noise import settled
+from fallback.proxy.noise import own_words, settled
 from fallback.rendering import prompt_messages, result_text
 from fallback.rendering.text import offered
 from fallback.templating import to_json
@@ -67,7 +67,12 @@ def rendered(
         size = sum(len(to_json(tool.to_dict())) for tool in catalogue)
         return Rendered(replace(request, format=wanted), size)
     told = prompt_messages(
-        messages, ask.catalogue, dialect, tool_choice=choice, parallel=ask.parallel
+        messages,
+        ask.catalogue,
+        dialect,
+        tool_choice=choice,
+        parallel=ask.parallel,
+        asked=own_words,
     )
     # Without tools the server's own template and its way with reasoning are the better ones.
     request = GenerationRequest(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["run", "worker_app"]
 
 _log = logging.getLogger("fallback.proxy")
+_READY_SECONDS = 30
+"""For a process to start, on a busy machine too: one that does not answer so long is replaced."""
 
 
 def run(settings: Settings, *, on_start: Callable[[str], None] | None = None) -> None:
@@ -107,6 +109,7 @@ def _config(settings: Settings) -> Any:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_worker_healthcheck=_READY_SECONDS,
         timeout_graceful_shutdown=max(int(settings.drain_seconds), 1),
     )
 
@@ -123,12 +126,24 @@ def _run_here(settings: Settings, listener: socket.socket) -> None:
 def _run_workers(settings: Settings, listener: socket.socket) -> None:
     from uvicorn.supervisors import Multiprocess
 
+    class Supervisor(Multiprocess):
+        """On SIGHUP every process reads its keys again, at once: replaced one after the other, as
+        uvicorn does it, the last would take a withdrawn key until the answers of all others have
+        ended.
+        """
+
+        def handle_hup(self) -> None:
+            for process in self.processes:
+                ready = process.wait_until_ready(_READY_SECONDS, self.should_exit)
+                if ready and process.pid is not None:  # one that is not has yet to read them
+                    os.kill(process.pid, signal.SIGHUP)
+
     with tempfile.TemporaryDirectory(prefix="fallback-metrics-") as folder:
         # The figures of all processes are added up from files in this folder.
         os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
         config = _config(settings)
         with contextlib.suppress(KeyboardInterrupt):
-            Multiprocess(config, sockets=[listener]).run()
+            Supervisor(config, sockets=[listener]).run()
 
 
 def _log_to_stderr(settings: Settings) -> None:

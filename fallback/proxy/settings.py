@@ -72,7 +72,8 @@ class Settings:
         max_queue: requests that may wait for one of those, for each key.
         body_seconds: how long a client may take to send its request.
         grace_seconds: how long a stream waits for an error before its status is sent.
-        silence_seconds: of the model, after which a client is told that the answer is coming.
+        silence_seconds: of the model, after which a client is told that the answer is coming; the
+            most impatient clients give up after five.
         drain_seconds: how long answers may take to end when the server is told to.
         max_num_ctx: the largest window, in tokens, that a client's own wish can lead to.
         stream_arguments: send the arguments of calls while they are written. A call that turns out
@@ -102,7 +103,7 @@ class Settings:
     max_queue: int = 512
     body_seconds: float = 60.0
     grace_seconds: float = 2.0
-    silence_seconds: float = 10.0
+    silence_seconds: float = 3.0
     drain_seconds: float = 30.0
     max_num_ctx: int = 32_768
     stream_arguments: bool = False

@@ -9,7 +9,8 @@ again unchanged in front of whatever is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
@@ -28,12 +29,22 @@ def prompt_messages(
     tool_choice: str = "auto",
     instructions: str = "",
     parallel: bool = True,
+    asked: Callable[[str], str] = str.strip,
 ) -> tuple[Message, ...]:
     """Render a conversation for a model that knows no tools.
 
     Neighbours of one role are merged, empty messages vanish, images stay on the user's message.
     System messages at the start join the system prompt; later ones are told as the user's words,
     where they stand, since moving them would change the beginning of the prompt.
+
+    Args:
+        messages: the conversation.
+        catalogue: the tools to offer.
+        dialect: how calls are written.
+        tool_choice: ``auto``, ``none``, ``required`` or the name of the only tool to offer.
+        instructions: what the application has to say.
+        parallel: whether one reply may hold several calls.
+        asked: gives the question in what a user has said; empty where it holds none.
 
     Returns:
         Messages of the roles ``system`` (at most one, first), ``user`` and ``assistant``, without
@@ -50,7 +61,9 @@ def prompt_messages(
         instructions="\n\n".join(filter(None, (instructions.strip(), *opening))),
     )
     head = (Message(role="system", content=system),) if system else ()
-    told = running_messages(rest, dialect) if dialect.inline else _with_reminders(rest, dialect)
+    told = (
+        running_messages(rest, dialect) if dialect.inline else _with_reminders(rest, dialect, asked)
+    )
     return (*head, *_merged(told))
 
 
@@ -65,19 +78,25 @@ def _split(messages: Iterable[Message]) -> tuple[list[str], list[Message]]:
     return opening, rest
 
 
-def _with_reminders(messages: list[Message], dialect: Dialect) -> Iterator[Message]:
-    """The messages as text; behind a result, the question is asked again.
+def _with_reminders(
+    messages: list[Message], dialect: Dialect, asked: Callable[[str], str]
+) -> Iterator[Message]:
+    """The messages as text; behind the results of a reply, the question is asked again.
 
     It stands there in every later request too, so that the beginning of a prompt never changes.
     """
     question = ""
-    for message in messages:
+    for message, following in zip_longest(messages, messages[1:]):
         yield _plain(message, dialect)
         if message.role == "user":
-            question = message.content.strip()
-        good = message.role == "tool" and (message.result is None or message.result.ok)
-        if good and question:
+            question = asked(message.content) or question
+        more = following is not None and _is_good(following)
+        if _is_good(message) and question and not more:
             yield Message(role="user", content=answer_text(question, dialect))
+
+
+def _is_good(message: Message) -> bool:
+    return message.role == "tool" and (message.result is None or message.result.ok)
 
 
 def _plain(message: Message, dialect: Dialect) -> Message:

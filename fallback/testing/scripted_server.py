@@ -4,9 +4,9 @@
 
     python -m fallback.testing.scripted_server script.json --port 0
 
-The script is a JSON object: the name of a model, and a list of its replies. Each reply is text, or
-an object with any of ``text``, ``thinking``, ``tool_calls`` and ``fault``; after the last, the list
-begins again unless ``"once"`` is among the model's settings. See :class:`Model`.
+The script is a JSON object: the name of a model, and a list of its replies, or an object with the
+fields of :class:`Model`. Each reply is text, or an object with fields of :class:`Reply`; after the
+last, the list begins again.
 
 Everything that comes in is kept, and given back by ``GET /_requests``; ``POST /_reset`` forgets it.
 """
@@ -63,6 +63,7 @@ class Reply:
         tool_calls: as Ollama reports them.
         fault: what goes wrong with it.
         reason: ``stop`` or ``length``.
+        wait: seconds of silence before it begins.
     """
 
     text: str = ""
@@ -70,6 +71,7 @@ class Reply:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     fault: Fault | None = None
     reason: str = "stop"
+    wait: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class Model:
         template: Go template; its text tells the chat format.
         chunk: characters of one line.
         pause: seconds between two lines.
+        context_length: tokens, of four characters; a longer prompt is refused.
     """
 
     replies: Sequence[Reply]
@@ -140,6 +143,10 @@ class _Server:
             return _unknown(body)
         if not body.get("prompt") and not body.get("messages"):
             return JSONResponse({"model": body["model"], "done": True, "done_reason": "load"})
+        if body.get("_debug_render_only"):
+            return JSONResponse({"_debug_info": {"rendered_template": _rendered(body)}})
+        if len(_said(body)) // 4 > model.context_length:
+            return JSONResponse({"error": _STATUS["too_long"][1]}, 400)
         reply = model.next()
         refused = body.get("tools") and "tools" not in model.capabilities
         fault = "no_tools" if refused else reply.fault
@@ -163,6 +170,8 @@ class _Server:
                 raise ConnectionAbortedError
             if reply.fault == "silent":
                 await asyncio.Event().wait()
+            if reply.wait:
+                await asyncio.sleep(reply.wait)
             for index, piece in enumerate(_pieces(model, reply, chat=chat)):
                 if index == 2:  # two pieces have gone out
                     async for line in _faulty(reply.fault):
@@ -306,15 +315,27 @@ def _event(delta: Mapping[str, Any], reason: str | None = None) -> bytes:
     return f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
 
 
+def _said(body: Mapping[str, Any]) -> str:
+    return json.dumps([body.get(key) for key in ("prompt", "system", "messages", "tools")])
+
+
+def _rendered(body: Mapping[str, Any]) -> str:
+    """The prompt of a request, as the template above would have it."""
+    spoken = body.get("messages") or [{"role": "user", "content": body.get("prompt", "")}]
+    turns = [{"role": "system", "content": body["system"]}] if body.get("system") else []
+    return "".join(
+        f"<|im_start|>{turn['role']}\n{turn['content']}<|im_end|>\n" for turn in [*turns, *spoken]
+    )
+
+
 def _end(body: Mapping[str, Any], reply: Reply, *, chat: bool) -> dict[str, Any]:
-    said = json.dumps([body.get(key) for key in ("prompt", "system", "messages", "tools")])
     last = {"message": {"role": "assistant", "content": ""}} if chat else {"response": ""}
     return {
         **last,
         "done": True,
         "done_reason": reply.reason,
         "total_duration": 2_000_000,
-        "prompt_eval_count": len(said) // 4,
+        "prompt_eval_count": len(_said(body)) // 4,
         "prompt_eval_duration": 1_000_000,
         "eval_count": 20,
         "eval_duration": 1_000_000,

@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.clients import case
-from benchmarks.clients.__main__ import PAGE, PROGRAMS, RESULTS, not_run
+from benchmarks.clients.__main__ import PAGE, RESULTS, not_run
 from benchmarks.clients.case import Program, judge
 from benchmarks.clients.environments import own_environ
+from benchmarks.clients.gate import GATE, GATE_SCENARIOS
+from benchmarks.clients.judges import DoesNotApply, Outcome
 from benchmarks.clients.registry import CLIENTS
-from benchmarks.clients.scenarios import SCENARIOS, Outcome, Scenario, script
+from benchmarks.clients.row import PROGRAMS, absent, through_tap
+from benchmarks.clients.scenarios import SCENARIOS, Scenario
+from benchmarks.clients.scripts import script
 from benchmarks.clients.servers import Pair, running
 from benchmarks.clients.table import page
+from benchmarks.clients.tap import odd
 
-VARIANTS = ("ollama stream", "messages")
+VARIANTS = ("ollama stream", "messages", "chat", "responses stream")
+WHOLLY = VARIANTS[:2]
+"""What is put to the others is the gate's."""
+SLOW = frozenset({"S14"})  # it is silent for longer than the client's patience
 (PLAIN,) = [client for client in CLIENTS if client.name == "plain"]
 
 
@@ -29,24 +38,53 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield servers
 
 
+class Tried:
+    """One way of using the plain clients: its programs, and servers that have learned nothing."""
+
+    def __init__(self, variant: str, servers: Pair, folder: Path) -> None:
+        self.variant, self._servers = variant, servers
+        self._programs = {}
+        for name, url in (("tap", servers.tapped), ("direct", servers.url), ("other", servers.url)):
+            home = folder / name
+            home.mkdir()
+            command = [sys.executable, str(PROGRAMS / PLAIN.program), variant]
+            environ = own_environ(home) | {"ADAPTER_URL": url}
+            self._programs[name] = Program(command, environ, home)
+
+    def judge(self, scenario: Scenario) -> str | None:
+        program = self._programs["tap" if through_tap(scenario) else "direct"]
+        return judge(program, self._servers, scenario, self._programs["other"])
+
+    def end(self) -> None:
+        for program in self._programs.values():
+            program.end()
+
+
 @pytest.fixture(scope="module", params=VARIANTS)
 def tried(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Program, Pair]]:
+) -> Iterator[Tried]:
     folder = tmp_path_factory.mktemp("client")
-    with running(script(PLAIN.tool), folder) as servers:  # new ones, which have learned nothing
-        environ = own_environ(folder) | {"ADAPTER_URL": servers.url}
-        command = [sys.executable, str(PROGRAMS / PLAIN.program), request.param]
-        program = Program(command, environ, folder)
-        yield program, servers
-        program.end()
+    with running(script(PLAIN.tool), folder) as servers:
+        made = Tried(request.param, servers, folder)
+        yield made
+        made.end()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: f"{s.id}-{s.model}")
-def test_a_plain_client_does_what_the_scenario_asks(
-    tried: tuple[Program, Pair], scenario: Scenario
-) -> None:
-    assert judge(*tried, scenario) is None
+def test_a_plain_client_does_what_the_scenario_asks(tried: Tried, scenario: Scenario) -> None:
+    if absent(PLAIN, tried.variant, scenario) or scenario.id in SLOW:
+        return
+    if tried.variant in WHOLLY or scenario.id in GATE_SCENARIOS:
+        wrong = tried.judge(scenario)
+        assert wrong is None or isinstance(wrong, DoesNotApply), wrong
+
+
+def test_the_gate_names_clients_and_ways_that_there_are() -> None:
+    variants = {client.name: client.variants for client in CLIENTS}
+    for name, ways in GATE.items():
+        assert set(ways) <= set(variants[name])
+    assert {scenario.id for scenario in SCENARIOS} >= GATE_SCENARIOS
 
 
 LOOPS = """
@@ -78,7 +116,56 @@ def test_a_client_that_ends_fails_with_its_last_words(pair: Pair, tmp_path: Path
     assert "no such thing" in str(judge(program, pair, SCENARIOS[0]))
 
 
-@pytest.mark.parametrize("model", ["call", "two", "dead", "long"])
+NOTHING = Outcome(text="", ran=[], error=None, generations=[{}])
+ASKED = {"method": "POST", "path": "/v1/chat/completions", "status": 200}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: f"{s.id}-{s.model}")
+def test_each_case_fails_a_client_that_does_nothing(scenario: Scenario) -> None:
+    if scenario.how == "left" or scenario.model in ("after", "empty"):
+        return  # those are about what must not happen
+    wrong = scenario.judge(NOTHING)
+    assert wrong
+    assert not isinstance(wrong, DoesNotApply)
+
+
+def test_a_client_that_looks_for_no_model_is_told_apart_from_one_that_does_in_vain() -> None:
+    (scenario,) = [s for s in SCENARIOS if s.how == "tapped"]
+    done = Outcome(text="The sum is 3.", ran=[[1, 2]], error=None, generations=[{}, {}])
+    listed = {"method": "GET", "path": "/api/tags", "status": 200}
+    assert isinstance(scenario.judge(replace(done, passed=[ASKED])), DoesNotApply)
+    assert scenario.judge(replace(done, passed=[listed, ASKED])) is None
+    missing = [{**listed, "status": 404}, ASKED]
+    assert "in vain" in str(scenario.judge(replace(done, passed=missing)))
+    pulls = [{**listed, "path": "/api/pull"}, ASKED]
+    assert "pulls" in str(scenario.judge(replace(done, passed=pulls)))
+
+
+def test_results_beside_the_wrong_calls_fail() -> None:
+    (scenario,) = [s for s in SCENARIOS if s.model == "two"]
+    good = Outcome(
+        text="3 and 7.",
+        ran=[[1, 2], [3, 4]],
+        error=None,
+        generations=[{}, {"prompt": "1+2=3 3+4=7"}],
+    )
+    assert scenario.judge(good) is None
+    swapped = [{}, {"prompt": "3+4=7 1+2=3"}]
+    assert scenario.judge(replace(good, generations=swapped)) is not None
+
+
+def test_what_the_tap_adds_stands_at_every_place_where_a_kind_does() -> None:
+    parts = [{"type": "text", "text": "Hi"}]
+    body = {"messages": [{"role": "user", "content": parts}], "tools": [{"type": "function"}]}
+    told = odd(body)
+    assert {message["role"] for message in told["messages"]} == {"oracle", "user"}
+    assert told["messages"][1]["content"][1]["type"] == "hologram"
+    assert [tool["type"] for tool in told["tools"]] == ["function", "telepathy_20300101"]
+    assert "x_unheard_of" in told
+    assert body["messages"][0]["content"] == parts
+
+
+@pytest.mark.parametrize("model", ["two", "dead", "long"])
 def test_a_call_that_did_not_run_as_asked_fails(model: str) -> None:
     (scenario,) = [s for s in SCENARIOS if s.model == model]
     said = "The sum is 3. 3 and 7."
@@ -94,6 +181,6 @@ def test_a_failure_is_marked_and_explained_on_the_page() -> None:
     failed = {"model": "call", "verdict": "fail", "note": "ran | nothing"}
     kept = {"some": {"versions": {"some": "1"}, "variants": {"chat": {"S3": [failed]}}}}
     told = page(kept, ["other"])
-    assert "| some chat | some 1 | not run | **FAIL** | not run |" in told
+    assert "| some chat | some 1 | not run | not run | **FAIL** | not run |" in told
     assert "- some chat, S3 (`call`): **fails**: ran / nothing" in told
     assert "`other`" in told

@@ -210,6 +210,19 @@ def test_an_async_session_has_the_same_tools_and_cancels_its_calls(shared: McpTo
     assert broken.stop_reason == "cancelled"
 
 
+@pytest.mark.parametrize("flags", [(), ("--old",)], ids=["new", "old"])
+def test_a_malformed_tool_does_not_cost_its_page(flags: tuple[str, ...]) -> None:
+    with McpTools([server("--malformed", *flags, risk="read_only")]) as mcp:
+        names = [tool.name for tool in mcp.offered()]
+        assert names[:2] == ["weather", "structured"]
+        assert "slow" in names
+        assert "listed" not in names
+        said = "malformed: inputSchema: Input should be a valid dictionary"
+        assert any(n.startswith('it: "listed" is left out') and said in n for n in mcp.notes)
+        assert any(n.startswith("it: a tool is left out") for n in mcp.notes)
+        assert result_of(mcp, "weather", city="Oslo").value == "Oslo: 4 degrees"
+
+
 def test_a_server_that_dies_is_one_line_and_its_tools_are_left_out() -> None:
     with McpTools([server(risk="read_only")]) as mcp:
         result = result_of(mcp, "die")
@@ -286,6 +299,29 @@ def test_the_command_takes_tools_from_a_server(capfd: pytest.CaptureFixture[str]
     out, err = capfd.readouterr()
     assert (code, err) == (0, "")
     assert json.loads(out)["answer"] == "Cold."
+
+
+def test_a_flow_takes_tools_from_a_server(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = tmp_path / "flow.toml"
+    steps.write_text(
+        '[[step]]\nname = "sky"\nask = "Weather in Oslo?"\ntools = ["weather"]\n'
+        '[[step]]\nname = "told"\nask = "Say it: ${sky}"\ntools = []\n',
+        encoding="utf-8",
+    )
+    with ollama(call("weather", city="Oslo"), "Cold.", "It is cold.") as (host, seen):
+        code = main(
+            [
+                *("flow", str(steps), "--host", host, "--model", "tiny", "--json"),
+                *("--mode", "prompt", "--mcp", f"it={COMMAND}", "--mcp-risk", "weather=read_only"),
+                *("--mcp-only", "weather"),
+            ]
+        )
+    out, err = capfd.readouterr()
+    assert (code, err) == (0, "")
+    assert [step["status"] for step in json.loads(out)["steps"]] == ["done", "done"]
+    assert "Oslo: 4 degrees" in json.dumps(seen.seen[-1])
 
 
 def test_ctrl_c_ends_the_servers_of_the_command(tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ class Process:
         self.url = self.process.stdout.readline().strip()
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        return httpx.get(self.url + path, headers=headers, trust_env=False, timeout=20)
+        return httpx.get(self.url + path, headers=headers, trust_env=False, timeout=60)
 
     def post(self, body: Any, **headers: str) -> httpx.Response:
         url = f"{self.url}/v1/chat/completions"
-        return httpx.post(url, json=body, headers=headers, trust_env=False, timeout=20)
+        return httpx.post(url, json=body, headers=headers, trust_env=False, timeout=60)
 
     def wait_for(self, path: str = "/healthz") -> None:
         """Until it answers: the port is open before the application is there."""
@@ -128,18 +128,42 @@ def test_keys_and_settings_are_read_again_on_sighup(upstream: str, tmp_path: Pat
         assert server.get("/v1/models", **new).status_code == 200
 
 
-def until(server: Process, event: str) -> None:
-    for _ in range(200):
+def until(server: Process, event: str, times: int = 1) -> None:
+    for _ in range(400):
         server.get("/healthz")  # takes a moment, and is answered after the signal
-        if any(record["event"] == event for record in server.records()):
+        if sum(record["event"] == event for record in server.records()) >= times:
             return
-    raise AssertionError(f"{event!r} was never logged")
+    raise AssertionError(f"{event!r} was not logged {times} times")
 
 
-def test_answers_under_way_end_in_good_order_when_it_is_told_to_stop(
+def test_every_worker_reads_the_keys_again_while_an_answer_is_under_way(
     upstream: str, tmp_path: Path
 ) -> None:
-    with running("--upstream", upstream, folder=tmp_path) as server:
+    keys = tmp_path / "keys.txt"
+    keys.write_text(f"first: {KEY}\nother: {KEY}-other\n", encoding="utf-8")
+    arguments = ("--upstream", upstream, "--workers", "2", "--api-keys-file", str(keys))
+    with running(*arguments, folder=tmp_path) as server:
+        old, other = ({"authorization": f"Bearer {key}"} for key in (KEY, f"{KEY}-other"))
+        assert server.get("/v1/models", **old).status_code == 200
+        url, body = f"{server.url}/v1/chat/completions", BODY | {"model": "slow", "stream": True}
+        asked = {"json": body, "headers": old, "trust_env": False, "timeout": 60}
+        with httpx.stream("POST", url, **asked) as response:  # type: ignore[arg-type] # one dict of settings
+            lines = response.iter_lines()
+            next(lines)
+            keys.write_text(f"other: {KEY}-other\n", encoding="utf-8")
+            server.process.send_signal(signal.SIGHUP)
+            until(server, "reloaded", times=2)
+            # Each request is a connection of its own, and may reach either process.
+            assert {server.get("/v1/models", **old).status_code for _ in range(8)} == {401}
+            assert {server.get("/v1/models", **other).status_code for _ in range(8)} == {200}
+            assert "\n".join(lines).strip().endswith("data: [DONE]")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_answers_under_way_end_in_good_order_when_it_is_told_to_stop(
+    upstream: str, tmp_path: Path, workers: str
+) -> None:
+    with running("--upstream", upstream, "--workers", workers, folder=tmp_path) as server:
         server.wait_for()
         url, body = f"{server.url}/v1/chat/completions", BODY | {"model": "slow", "stream": True}
         with httpx.stream("POST", url, json=body, trust_env=False, timeout=20) as response:

@@ -162,7 +162,7 @@ def test_a_chat_may_carry_its_system_text_in_the_first_user_turn() -> None:
     assert len(body(made)["messages"]) == 3
 
 
-def test_images_go_to_the_last_turn_of_a_chat() -> None:
+def test_an_image_goes_along_in_a_chat() -> None:
     asked = request("u", system=None)
     seen = replace(asked, messages=(Message(role="user", content="u", images=("aGk=",)),))
     made = plan.plan_chat(seen, profile(), SENDING, Way("chat"))
@@ -291,3 +291,20 @@ def test_a_server_that_does_not_show_its_prompts_tells_nothing(body: bytes) -> N
 def test_a_refused_probe_tells_nothing() -> None:
     assert rendered(plan._USER_MARK, status=500) is None
     assert rendered("something else") is None
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_each_image_stays_with_its_own_turn_of_a_chat(fold: bool) -> None:
+    asked = request("u", "a", "v")
+    system, first, reply, last = asked.messages
+    said = (
+        system,
+        replace(first, images=("Zmlyc3Q=",)),
+        Message(role="user", content="more", images=("bW9yZQ==",)),
+        reply,
+        replace(last, images=("bGFzdA==",)),
+    )
+    made = plan.plan_chat(replace(asked, messages=said), profile(), SENDING, Way("chat", fold))
+    told = [m for m in body(made)["messages"] if m["role"] != "system"]
+    images = [m.get("images", []) for m in told]
+    assert images == [["Zmlyc3Q=", "bW9yZQ=="], [], ["bGFzdA=="]]

@@ -227,6 +227,40 @@ def test_the_rendered_conversation_has_the_call_and_its_result(dialect: Dialect)
 
 
 @DIALECTS
+def test_behind_the_results_of_one_reply_the_question_is_asked_once(dialect: Dialect) -> None:
+    calls = tuple(
+        ToolCall(id=f"c{city}", name="get_weather", arguments={"city": city})
+        for city in ("Oslo", "Rome", "Bonn")
+    )
+    results = [ToolResult(call_id=c.id, name=c.name, content=f"of {c.id}") for c in calls]
+    results[2] = replace(results[2], status="error")
+    told = [Message(role="tool", content=r.content, result=r) for r in results]
+    question = Message(role="user", content="Weather?")
+    *_, last = prompt_messages(
+        [question, Message(role="assistant", tool_calls=calls), *told], TOOLS, dialect
+    )
+    again = "That is the result. If it is enough, tell me in a sentence: Weather?"
+    first, second, failed = (result_text(result, dialect) for result in results)
+    assert last.content == f"{first}\n\n{second}\n\n{again}\n\n{failed}"
+
+
+def test_what_holds_no_question_is_not_asked_again() -> None:
+    call = ToolCall(id="c1", name="get_weather", arguments={"city": "Oslo"})
+    shown = prompt_messages(
+        [
+            Message(role="user", content="noise: Weather?"),
+            Message(role="user", content="noise:"),
+            Message(role="assistant", tool_calls=(call,)),
+            Message(role="tool", content="4 °C"),
+        ],
+        TOOLS,
+        FENCED,
+        asked=lambda text: text.removeprefix("noise:").strip(),
+    )
+    assert shown[-1].content.endswith("tell me in a sentence: Weather?")
+
+
+@DIALECTS
 def test_a_later_system_message_stays_where_it_stands(dialect: Dialect) -> None:
     shown = prompt_messages(
         [

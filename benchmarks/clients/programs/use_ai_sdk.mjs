@@ -7,6 +7,11 @@ const require = createRequire(`${process.env.CLIENT_FOLDER}/`);
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 const [wire, how] = process.argv[2].split(' ');
 const url = process.env.ADAPTER_URL;
+const rounds = 12;
+const impatience = 5000; // milliseconds
+const picture =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
+const choices = { required: 'required', named: { type: 'tool', toolName: 'add' }, none: 'none' };
 const { generateText, streamText, stepCountIs, tool } = await load('ai');
 const { z } = await load('zod');
 
@@ -20,36 +25,74 @@ async function modelOf(name) {
   return wire === 'responses' ? openai.responses(name) : openai.chat(name);
 }
 
-async function answer(model, prompt, ran) {
-  const add = tool({
+function addTool(ran) {
+  return tool({
     description: 'Add two numbers.',
     inputSchema: z.object({ a: z.number().int(), b: z.number().int() }),
     execute: async ({ a, b }) => {
       ran.push([a, b]);
-      return `${a}+${b}=${a + b}`;
+      if (a === 13) throw new Error('thirteen is refused');
+      return b === 0 ? '' : `${a}+${b}=${a + b}`;
     },
+    toModelOutput: ({ output, input }) =>
+      input?.a === 7 && input?.b === 7
+        ? {
+            type: 'content',
+            value: [
+              { type: 'text', text: 'a picture' },
+              { type: 'media', data: picture, mediaType: 'image/png' },
+            ],
+          }
+        : { type: 'text', value: output },
   });
-  const asked = { model: await modelOf(model), prompt, tools: { add }, stopWhen: stepCountIs(6) };
+}
+
+async function ask(asked, task) {
+  const chosen = {
+    ...(task in choices && {
+      prepareStep: ({ stepNumber }) => (stepNumber === 0 ? { toolChoice: choices[task] } : {}),
+    }),
+    ...(task === 'single' && {
+      providerOptions: {
+        openai: { parallelToolCalls: false },
+        anthropic: { disableParallelToolUse: true },
+        adapter: { parallel_tool_calls: false },
+      },
+    }),
+    ...(task === 'impatient' && { timeout: { chunkMs: impatience } }),
+  };
+  const whole = { ...asked, ...chosen, stopWhen: stepCountIs(rounds) };
   if (how !== 'stream') {
-    const result = await generateText(asked);
-    return result.steps.map((step) => step.text).join('\n');
+    const result = await generateText(whole);
+    return [result.steps.map((step) => step.text).join('\n'), result.response.messages];
   }
   let text = '';
-  for await (const part of streamText({ ...asked, onError() {} }).fullStream) {
+  const result = streamText({ ...whole, onError() {} });
+  for await (const part of result.fullStream) {
     if (part.type === 'error') throw part.error;
+    if (part.type === 'abort') throw new Error('it gave up');
     if (part.type === 'text-delta') text += part.text;
     if (part.type === 'finish-step') text += '\n';
   }
-  return text;
+  return [text, (await result.response).messages];
+}
+
+async function answer({ model, prompt, task }, ran) {
+  const base = { model: await modelOf(model) };
+  const question = { role: 'user', content: prompt };
+  const [text, told] = await ask({ ...base, messages: [question], tools: { add: addTool(ran) } }, task);
+  if (task !== 'later') return text;
+  const again = { role: 'user', content: 'What was it again?' };
+  const [more] = await ask({ ...base, messages: [question, ...told, again] }, task);
+  return `${text}\n${more}`;
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { model, prompt } = JSON.parse(line);
   const ran = [];
   let text = '';
   let error = null;
   try {
-    text = await answer(model, prompt, ran);
+    text = await answer(JSON.parse(line), ran);
   } catch (failure) {
     error = String(failure?.message ?? failure).slice(0, 500) || 'error';
   }

@@ -5,7 +5,25 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conversation import URL, VARIANT, add, serve
+from conversation import IMPATIENCE, ROUNDS, URL, VARIANT, add, serve, task
+
+_CHOICES: dict[str, dict[str, Any]] = {  # the SDK itself lets a choice bind the first reply alone
+    "required": {"tool_choice": "required"},
+    "named": {"tool_choice": "add"},
+    "none": {"tool_choice": "none"},
+    "single": {"parallel_tool_calls": False},
+}
+
+
+async def _run(agent: Any, told: Any) -> Any:
+    import agents
+
+    if not VARIANT.endswith("stream"):
+        return await agents.Runner.run(agent, told, max_turns=ROUNDS)
+    result: Any = agents.Runner.run_streamed(agent, told, max_turns=ROUNDS)
+    async for _ in result.stream_events():
+        pass
+    return result
 
 
 async def _answer(model: str, prompt: str) -> str:
@@ -13,24 +31,23 @@ async def _answer(model: str, prompt: str) -> str:
     import openai
 
     agents.set_tracing_disabled(disabled=True)
-    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key="none")
+    patience = {"timeout": IMPATIENCE} if task() == "impatient" else {}
+    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key="none", **patience)
     kind: Any = (
         agents.OpenAIResponsesModel
         if VARIANT.startswith("responses")
         else agents.OpenAIChatCompletionsModel
     )
-    agent = agents.Agent(
-        name="adder",
-        model=kind(model=model, openai_client=client),
-        tools=[agents.function_tool(add)],
-    )
-    if VARIANT.endswith("stream"):
-        result: Any = agents.Runner.run_streamed(agent, prompt)
-        async for _ in result.stream_events():
-            pass
-    else:
-        result = await agents.Runner.run(agent, prompt)
-    messages = [item for item in result.new_items if item.type == "message_output_item"]
+    chat = kind(model=model, openai_client=client)
+    settings = agents.ModelSettings(**_CHOICES.get(task(), {}))
+    offered = [agents.function_tool(add)]
+    agent = agents.Agent(name="adder", model=chat, tools=offered, model_settings=settings)
+    result = await _run(agent, prompt)
+    items = list(result.new_items)
+    if task() == "later":
+        history = [*result.to_input_list(), {"role": "user", "content": "What was it again?"}]
+        items += (await _run(agents.Agent(name="talker", model=chat), history)).new_items
+    messages = [item for item in items if item.type == "message_output_item"]
     return "\n".join(agents.ItemHelpers.text_message_output(message) for message in messages)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
-from conversation import URL, VARIANT, add, serve
+import conversation
+from conversation import IMPATIENCE, PICTURE, URL, VARIANT, is_picture, serve, task
+
+_CHOICES: dict[str, Any] = {"required": "required", "named": ["add"], "none": "none"}
 
 
 def _model(name: str) -> Any:
@@ -22,11 +26,36 @@ def _model(name: str) -> Any:
     return kind(name, provider=OpenAIProvider(api_key="none", base_url=f"{URL}/v1"))
 
 
+def _settings(context: Any) -> Any:
+    """A choice binds the first step alone."""
+    settings: dict[str, Any] = {}
+    if task() in _CHOICES and (context.run_step <= 1 or task() == "none"):
+        settings["tool_choice"] = _CHOICES[task()]
+    if task() == "single":
+        settings["parallel_tool_calls"] = False
+    if task() == "impatient":
+        settings["timeout"] = IMPATIENCE
+    return settings
+
+
+def add(a: int, b: int) -> Any:
+    """Add two numbers."""
+    from pydantic_ai import BinaryContent, ModelRetry
+
+    try:
+        text = conversation.add(a, b)
+    except ValueError as failure:
+        raise ModelRetry(str(failure)) from failure
+    if is_picture(a, b):
+        return BinaryContent(base64.b64decode(PICTURE), media_type="image/png")
+    return text
+
+
 async def _answer(model: str, prompt: str) -> str:
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart
 
-    agent = Agent(_model(model), tools=[add])
+    agent = Agent(_model(model), tools=[add], model_settings=_settings)
     if VARIANT.endswith("stream"):
         async with agent.iter(prompt) as run:
             async for node in run:
@@ -37,6 +66,10 @@ async def _answer(model: str, prompt: str) -> str:
         history = run.result.all_messages() if run.result else []
     else:
         history = (await agent.run(prompt)).all_messages()
+    if task() == "later":
+        again = Agent(_model(model))
+        told = await again.run("What was it again?", message_history=history)
+        history = told.all_messages()
     replies = [message for message in history if isinstance(message, ModelResponse)]
     return "\n".join(p.content for m in replies for p in m.parts if isinstance(p, TextPart))
 

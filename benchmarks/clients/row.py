@@ -1,0 +1,113 @@
+"""One row of the table: a client used in one way, and every case put to it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.clients.case import Program, judge
+from benchmarks.clients.environments import own_environ
+from benchmarks.clients.judges import DoesNotApply
+from benchmarks.clients.registry import Client
+from benchmarks.clients.scenarios import SCENARIOS, Scenario
+from benchmarks.clients.scripts import script
+from benchmarks.clients.servers import Pair, running
+
+__all__ = ["PROGRAMS", "absent", "run_row", "through_tap"]
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def run_row(
+    client: Client, variant: str, folder: Path, scenarios: Iterable[Scenario] = SCENARIOS
+) -> dict[str, list[dict[str, str]]]:
+    """Put the cases to one way of using a client, whose environment is in ``folder``.
+
+    Raises:
+        RuntimeError: our servers did not start.
+    """
+    # New servers each time: what the adapter has learned of a model would change the next run.
+    with (
+        tempfile.TemporaryDirectory(prefix="clients-") as made,
+        running(script(client.tool, f"{made}/home/work"), Path(made)) as pair,
+    ):
+        return _put(client, variant, folder, pair, Path(made), scenarios)
+
+
+def _put(
+    client: Client,
+    variant: str,
+    folder: Path,
+    pair: Pair,
+    place: Path,
+    scenarios: Iterable[Scenario],
+) -> dict[str, list[dict[str, str]]]:
+    cases: dict[str, list[dict[str, str]]] = {}
+    with contextlib.ExitStack() as stack:
+        made = {}
+        for name, url in (("home", pair.url), ("tapped", pair.tapped), ("other", pair.url)):
+            home = place / name
+            home.mkdir()
+            environ = own_environ(home) | {"ADAPTER_URL": url, "CLIENT_FOLDER": str(folder)}
+            made[name] = Program(_command(client, variant, folder), environ, home)
+            stack.callback(made[name].end)
+        for scenario in scenarios:
+            verdict, note = absent(client, variant, scenario) or _verdict(
+                client,
+                scenario,
+                judge(
+                    made["tapped" if through_tap(scenario) else "home"],
+                    pair,
+                    scenario,
+                    made["other"],
+                ),
+            )
+            row = f"{client.name} {variant}".strip()
+            print(f"{row:28} {scenario.id:4} {scenario.model:8} {verdict} {note}", flush=True)
+            case = {"model": scenario.model, "verdict": verdict, "note": note}
+            cases.setdefault(scenario.id, []).append(case)
+    return cases
+
+
+def through_tap(scenario: Scenario) -> bool:
+    """Whether it looks at what the client asks for."""
+    return scenario.how in ("tapped", "odd")
+
+
+def absent(client: Client, variant: str, scenario: Scenario) -> tuple[str, str] | None:
+    """Verdict and reason of a case that is not put."""
+    if reason := client.skip(variant, scenario):
+        return "skip", reason
+    if scenario.task and scenario.task not in client.tasks:
+        return "absent", f"its program has not learned the task {scenario.task!r}"
+    if scenario.needs and getattr(client.tool, scenario.needs) is None:
+        return "absent", f"nothing of it is registered that {_NEEDS[scenario.needs]}"
+    return None
+
+
+_NEEDS = {
+    "fails": "fails",
+    "quiet": "returns nothing",
+    "picture": "shows a picture",
+    "revealed": "is told later",
+    "spaced": "stands in a namespace",
+}
+
+
+def _verdict(client: Client, scenario: Scenario, wrong: str | None) -> tuple[str, str]:
+    if isinstance(wrong, DoesNotApply):
+        return "skip", wrong
+    if wrong and scenario.model in client.causes:
+        return "fail", f"{client.causes[scenario.model]}: {wrong}"
+    return ("fail", wrong) if wrong else ("pass", "")
+
+
+def _command(client: Client, variant: str, folder: Path) -> list[str]:
+    program = PROGRAMS / client.program
+    if program.suffix == ".mjs":
+        return ["node", str(program), variant]
+    inside = folder / "venv/bin/python"
+    return [str(inside if client.kind == "python" else sys.executable), str(program), variant]

@@ -1,0 +1,122 @@
+"""What the scripted model says: one script for each case, with the tool of one client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["SILENCE", "TEN", "Named", "Tool", "script"]
+
+SILENCE = 12.0
+"""Seconds; more than twice what an impatient client waits."""
+TEN = tuple(((30 + i, 100), (30 + i, 200)) for i in range(1, 11))
+"""The sums of ten rounds."""
+
+Named = tuple[str, Mapping[str, Any]]
+"""A call: name and arguments. ``{work}`` in a text stands for the client's working folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """The tool of a client that can add two numbers and leave a trace.
+
+    Attributes:
+        name: as the client declares it.
+        arguments: those that add ``a`` and ``b``.
+        wrong: some that its schema does not allow.
+        answers: the tool by which the client wants to be answered; None for plain text.
+        fails: arguments with which it fails, and says "refused".
+        quiet: arguments with which it returns nothing.
+        picture: a call that returns a picture.
+        revealed: a call that looks for a tool which is not told at first, and a call of that tool.
+        spaced: a call of the same sum by a tool that stands in a namespace.
+    """
+
+    name: str
+    arguments: Callable[[int, int], Mapping[str, Any]]
+    wrong: Mapping[str, Any]
+    answers: str | None = None
+    fails: Mapping[str, Any] | None = None
+    quiet: Mapping[str, Any] | None = None
+    picture: Named | None = None
+    revealed: tuple[Named, Named] | None = None
+    spaced: Named | None = None
+
+    def call(self, a: int, b: int) -> str:
+        """The call as a model writes it."""
+        return _written(self.name, self.arguments(a, b))
+
+    def answer(self, text: str) -> str:
+        """The last reply."""
+        return _written(self.answers, {"answer": text}) if self.answers else text
+
+
+def _written(name: str, arguments: Mapping[str, Any], work: str = "") -> str:
+    told = json.dumps({"name": name, "arguments": arguments}).replace("{work}", work)
+    return f"```tool_call\n{told}\n```"
+
+
+def script(tool: Tool, work: str = "") -> dict[str, Any]:
+    """The scripted server's models, one for each case, that call this tool."""
+    call, other = tool.call(1, 2), tool.call(3, 4)
+    final = tool.answer("The sum is 3.")
+    tools = ["completion", "tools"]
+    models = {
+        "text": [tool.answer("Paris is it.")],
+        "call": [call, final],
+        "two": [f"{call}\n{other}", tool.answer("3 and 7.")],
+        "prose": [f"Let me add.\n\n{call}", final],
+        "thinks": [f"<think>secretly a sum</think>{call}", final],
+        "slips": [_written(tool.name, tool.wrong), call, final],
+        "unknown": [_written("no_such_tool", {"a": 1}), tool.answer("I cannot.")],
+        "required": ["I would rather not.", call, final],
+        "named": ["I would rather not.", call, final],
+        "none": ["It is 3."],
+        "single": [f"{call}\n{other}", final],
+        "ten": [
+            *("\n".join(tool.call(a, b) for a, b in two) for two in TEN),
+            tool.answer("All done."),
+        ],
+        "later": [call, final, tool.answer("As I said, 3.")],
+        "waits": [{"text": call, "wait": SILENCE}, final],
+        "small": {"replies": [call, final], "context_length": 4096},
+        "empty": [""],
+        "cut": [{"text": "Paris is the", "reason": "length"}],
+        "refuses": {"replies": [{"fault": "no_tools"}, call, final], "capabilities": tools},
+        "long": [call, final],
+        "silent": [{"fault": "silent"}],
+        "slow": {"replies": ["word " * 2000], "chunk": 5, "pause": 0.2},
+        "side": ["A sum"],
+    }
+    return {**models, **_troubles(call, final), **_more(tool, work)}
+
+
+def _troubles(call: str, final: str) -> dict[str, Any]:
+    after = {"text": f"{call}\n{'word ' * len(call)}", "fault": "cut_in_text"}
+    return {
+        "dead": [{"fault": "cut_before"}],
+        "dies": [{"text": "Paris is the capital of", "fault": "cut_in_text"}],
+        "half": [{"text": call[:-12], "fault": "unfinished"}],
+        "after": {"replies": [after, final], "chunk": len(call) + 1},
+    }
+
+
+def _more(tool: Tool, work: str) -> dict[str, Any]:
+    """Those that need what not every client's tools can."""
+    made: dict[str, Any] = {}
+    done = tool.answer("It is done.")
+    for name, arguments in (("fails", tool.fails), ("quiet", tool.quiet)):
+        if arguments is not None:
+            made[name] = [_written(tool.name, arguments), done]
+    if tool.picture is not None:
+        shown = [_written(*tool.picture, work), tool.answer("It is red.")]
+        made["blind"] = shown
+        made["sees"] = {"replies": shown, "capabilities": ["completion", "vision"]}
+    if tool.revealed is not None:
+        search, called = tool.revealed
+        made["deferred"] = [_written(*search, work), _written(*called, work), done]
+    if tool.spaced is not None:
+        made["spaced"] = [_written(*tool.spaced), tool.answer("The sum is 3.")]
+    return made
