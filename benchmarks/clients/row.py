@@ -55,6 +55,8 @@ def _put(
             made[name] = Program(_command(client, variant, folder), environ, home)
             stack.callback(made[name].end)
         for scenario in scenarios:
+            if scenario.task == "discover" and scenario.task not in client.tasks:
+                continue  # the other case of S1 shows what it looks for by itself
             verdict, note = absent(client, variant, scenario) or _verdict(
                 client,
                 scenario,

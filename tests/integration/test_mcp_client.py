@@ -307,10 +307,10 @@ def test_a_flow_takes_tools_from_a_server(
     steps = tmp_path / "flow.toml"
     steps.write_text(
         '[[step]]\nname = "sky"\nask = "Weather in Oslo?"\ntools = ["weather"]\n'
-        '[[step]]\nname = "told"\nask = "Say it: ${sky}"\ntools = []\n',
+        '[[step]]\nname = "told"\nask = "Say it: ${sky}"\ntools = []\ntakes = "answer"\n',
         encoding="utf-8",
     )
-    with ollama(call("weather", city="Oslo"), "Cold.", "It is cold.") as (host, seen):
+    with ollama(' {"city": "Oslo"}}\n```', "Cold.", "It is cold.") as (host, seen):
         code = main(
             [
                 *("flow", str(steps), "--host", host, "--model", "tiny", "--json"),

@@ -40,7 +40,7 @@ async def _answer(model: str, prompt: str) -> str:
     )
     chat = kind(model=model, openai_client=client)
     settings = agents.ModelSettings(**_CHOICES.get(task(), {}))
-    offered = [agents.function_tool(add)]
+    offered = [agents.function_tool(add, failure_error_function=lambda _, failure: str(failure))]
     agent = agents.Agent(name="adder", model=chat, tools=offered, model_settings=settings)
     result = await _run(agent, prompt)
     items = list(result.new_items)
