@@ -60,9 +60,9 @@ class Sieve:
 
     def _sifted(self, item: Any) -> Any:
         message = getattr(item, "message", None)
-        result = getattr(message, "result", None)
+        result: Any = getattr(message, "result", None)
         tools = result.get("tools") if isinstance(result, dict) else None
-        if not isinstance(tools, list) or message is None:
+        if message is None or not isinstance(tools, list):
             return item
         kept = [tool for tool in tools if self._fits(tool)]
         if len(kept) == len(tools):
