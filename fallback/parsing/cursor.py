@@ -90,6 +90,11 @@ class Cursor:
                 best, which = at, char
         return (best, which) if which else (-1, "")
 
+    @property
+    def outgrown(self) -> bool:
+        """Whether text has come since the next triggers were looked for."""
+        return self._size != len(self.source.buf)
+
     def next_other_trigger(self, hit: int) -> int:
         """The next trigger behind ``hit`` that is neither ``<`` nor ``[``, or the end."""
         others = (at for char, at in self._found.items() if char not in "<[" and at > hit)

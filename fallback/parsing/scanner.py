@@ -244,6 +244,8 @@ class Scanner:
     def _behind_dull(self, hit: int) -> int:
         """Where to look on behind a sign that begins nothing: behind all that do not either."""
         source = self.source
+        if self.cursor.outgrown:
+            return hit + 1
         # No marker and no tag has another sign in it, so none reaches beyond the next.
         run = _dull().match(source.buf, hit, self.cursor.next_other_trigger(hit))
         end = max(run.end() if run else 0, hit + 1)

@@ -118,6 +118,8 @@ def read(*chunks: str) -> Reading:
         # Behind another flower one that had only begun was not held.
         '✿✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}',
         "[now()]✿✿RESULT✿: 3",
+        # What had come while a tag was waited for was passed over with what stood before it.
+        '<get_weather><L?</thought>"',
         # A backslash in front of a digit that is none in base eight was taken for an escape.
         r"""[get_weather(city="\809")]""",
         r"""```tool_code
