@@ -2,7 +2,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY . .
-RUN pip install --no-cache-dir build && python -m build --wheel --outdir /dist
+RUN pip install --no-cache-dir "build>=1.2" && python -m build --wheel --outdir /dist
 
 FROM python:3.12-slim
 LABEL org.opencontainers.image.title="fallback" \
@@ -11,7 +11,8 @@ LABEL org.opencontainers.image.title="fallback" \
 COPY --from=build /dist /dist
 RUN pip install --no-cache-dir "$(ls /dist/*.whl)[server,otel]" && rm -r /dist \
     && useradd --system --create-home --uid 10001 fallback
-USER fallback
+# By number: a cluster that demands a user other than root cannot look names up.
+USER 10001
 WORKDIR /home/fallback
 # Others can reach a container: without a key in FALLBACK_API_KEY it refuses to start.
 ENV FALLBACK_HOST=0.0.0.0 FALLBACK_PORT=11435

@@ -21,6 +21,7 @@ __all__ = [
     "fails_cleanly",
     "finds_models",
     "has_once",
+    "knows_the_tool",
     "looks_around",
     "odd_is_nothing",
     "results_in_order",
@@ -150,6 +151,13 @@ def has_once(words: str) -> Judge:
         return None if count == 1 else f"{words!r} stands {count} times in the next prompt"
 
     return judge
+
+
+def knows_the_tool(outcome: Outcome) -> str | None:
+    """The client has taken the call for one of its own, whatever came of it."""
+    if wrong := expect(text=("It is done.",), ran=None, requests=2)(outcome):
+        return wrong
+    return "the call is none of its own" if "unsupported call" in _last(outcome) else None
 
 
 def sees_the_picture(count: int) -> Judge:

@@ -88,6 +88,11 @@ _IN_ONE_PIECE = (
     "an answer in one piece has no pieces that could announce it; a client waits for it as long as"
     " it says"
 )
+_AGENT = {
+    "S9": "its requests leave the choice to the model",
+    "S13": "it sends its tools with every request of a conversation",
+}
+_AS_JSON = "these providers write a tool's picture into the message as the text of its JSON"
 _NO_CHOICE = "Ollama's wire has no tool_choice, and its client sends none"
 
 CLIENTS: tuple[Client, ...] = (
@@ -142,7 +147,11 @@ CLIENTS: tuple[Client, ...] = (
         program="use_ai_sdk.mjs",
         tool=_SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
-        skips=_whole("compatible", "chat", "responses", "messages"),
+        skips={
+            **_whole("compatible", "chat", "responses", "messages"),
+            **dict.fromkeys(("compatible*/S8/sees", "compatible*/S8/blind"), _AS_JSON),
+            **dict.fromkeys(("chat*/S8/sees", "chat*/S8/blind"), _AS_JSON),
+        },
         variants=_both("compatible", "chat", "responses", "messages"),
     ),
     Client(
@@ -179,7 +188,11 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@anthropic-ai/claude-code",),
         program="use_claude_code.py",
-        tool=_shell("Bash", description="Add two numbers"),
+        tool=replace(
+            _shell("Bash", description="Add two numbers"),
+            picture=("Read", {"file_path": "{work}/pixel.png"}),
+        ),
+        skips=_AGENT,
     ),
     Client(
         name="codex",
@@ -187,14 +200,23 @@ CLIENTS: tuple[Client, ...] = (
         packages=("@openai/codex",),
         program="use_codex.py",
         variants=("responses", "oss"),
-        tool=_shell("exec_command", "cmd"),
+        tool=replace(
+            _shell("exec_command", "cmd"),
+            picture=("view_image", {"path": "{work}/pixel.png"}),
+            spaced=("close_agent", {"target": "nobody"}),
+        ),
+        tasks=frozenset({"impatient"}),
+        skips={**_AGENT, "oss/S14/*": "its provider for --oss is built in, and so are its limits"},
     ),
     Client(
         name="opencode",
         kind="npm",
         packages=("opencode-ai",),
         program="use_opencode.py",
-        skips={"S15": "it repeats a request that has failed, with growing delays, without end"},
+        skips={
+            **_AGENT,
+            "S15": "it repeats a request that has failed, with growing delays, without end",
+        },
         variants=("chat", "messages"),
         tool=_shell("bash", description="Add two numbers"),
     ),

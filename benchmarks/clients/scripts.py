@@ -31,7 +31,7 @@ class Tool:
         quiet: arguments with which it returns nothing.
         picture: a call that returns a picture.
         revealed: a call that looks for a tool which is not told at first, and a call of that tool.
-        spaced: a call of the same sum by a tool that stands in a namespace.
+        spaced: a call of a tool that stands in a namespace.
     """
 
     name: str
@@ -118,5 +118,5 @@ def _more(tool: Tool, work: str) -> dict[str, Any]:
         search, called = tool.revealed
         made["deferred"] = [_written(*search, work), _written(*called, work), done]
     if tool.spaced is not None:
-        made["spaced"] = [_written(*tool.spaced), tool.answer("The sum is 3.")]
+        made["spaced"] = [_written(*tool.spaced), done]
     return made

@@ -101,6 +101,6 @@ def _process(arguments: list[str], log: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
         assert process.stdout is not None
         process.stdout.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -50,6 +51,8 @@ def serve(answer: Callable[[str, str], str]) -> None:
     """Like ``conversation.serve``, with the sums read from the file that the commands write."""
 
     def with_sums(model: str, prompt: str) -> str:
+        WORK.mkdir(exist_ok=True)
+        (WORK / "pixel.png").write_bytes(base64.b64decode(conversation.PICTURE))
         sums = WORK / "sums.txt"
         sums.unlink(missing_ok=True)
         try:

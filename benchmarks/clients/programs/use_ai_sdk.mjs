@@ -40,7 +40,7 @@ function addTool(ran) {
             type: 'content',
             value: [
               { type: 'text', text: 'a picture' },
-              { type: 'media', data: picture, mediaType: 'image/png' },
+              { type: 'image-data', data: picture, mediaType: 'image/png' },
             ],
           }
         : { type: 'text', value: output },

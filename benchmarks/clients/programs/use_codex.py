@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from command import program, run, serve
-from conversation import URL, VARIANT
+from conversation import IMPATIENCE, URL, VARIANT, task
 
 _PROVIDER = {
     "name": '"adapter"',
@@ -22,7 +22,9 @@ def answer(model: str, prompt: str) -> str:
         chosen = ["--oss", "--local-provider", "ollama"]
     else:
         chosen = ["-c", 'model_provider="adapter"']
-        for key, value in _PROVIDER.items():
+        patience = {"stream_idle_timeout_ms": f"{IMPATIENCE * 1000:.0f}"}
+        provider = _PROVIDER | (patience if task() == "impatient" else {})
+        for key, value in provider.items():
             chosen += ["-c", f"model_providers.adapter.{key}={value}"]
     command = [program("codex"), *common, *chosen, "-m", model, prompt]
     lines = run(command, CODEX_OSS_BASE_URL=f"{URL}/v1")

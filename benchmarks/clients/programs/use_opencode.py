@@ -11,7 +11,19 @@ from conversation import URL, VARIANT
 _PACKAGES = {"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"}
 _MODELS = (
     *("text", "call", "two", "prose", "thinks", "slips", "unknown", "dead", "dies", "half"),
-    *("after", "refuses", "long", "side"),
+    *(
+        "after",
+        "refuses",
+        "long",
+        "side",
+        "ten",
+        "fails",
+        "quiet",
+        "small",
+        "empty",
+        "cut",
+        "silent",
+    ),
 )
 
 
