@@ -80,7 +80,7 @@ Mode = Annotated[
     typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
 ]
 Dialect = Annotated[
-    Literal["fenced", "pythonic", "inline"],
+    Literal["fenced", "pythonic", "hermes", "inline"],
     typer.Option("--dialect", help="How the model is told to write a call."),
 ]
 Endpoint = Annotated[

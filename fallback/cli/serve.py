@@ -40,7 +40,7 @@ def serve(
         typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
     ] = None,
     dialect: Annotated[
-        Literal["fenced", "pythonic"] | None,
+        Literal["fenced", "pythonic", "hermes"] | None,
         typer.Option("--dialect", help="How the model is told to write a call."),
     ] = None,
     num_ctx: Annotated[

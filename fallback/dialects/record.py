@@ -20,8 +20,8 @@ class Dialect:
     Attributes:
         name: also the folder of its templates, ``templates/<name>/``.
         payload: which shape the body has, and so which reader and which grammar read it.
-        fence: info word of the block that holds calls.
-        result_fence: info word of the block that holds a result; never a call marker.
+        fence: word that opens the block of calls: info word of a fence, or name of a tag.
+        result_fence: the same of the block that holds a result; never a call marker.
         stop: strings at which generation should end, added to the model's own; only a hint.
         grammar: file under ``grammars/`` that describes the payload.
         example: whether the system prompt shows a call of a real tool; otherwise only the form,
@@ -56,6 +56,14 @@ PYTHONIC = Dialect(
     stop=("```tool_result",),
     grammar="python_call.lark",
 )
+HERMES = Dialect(
+    name="hermes",
+    payload="json",
+    fence="tool_call",
+    result_fence="tool_response",
+    stop=("<tool_response>",),
+    grammar="json_call.lark",
+)
 
 INLINE = Dialect(
     name="inline",
@@ -67,6 +75,6 @@ INLINE = Dialect(
     inline=True,
 )
 
-PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC, INLINE)}
+PROMPTED: dict[str, Dialect] = {d.name: d for d in (FENCED, PYTHONIC, HERMES, INLINE)}
 """The dialects that a prompt can ask for. Many more are read, see
 :mod:`fallback.dialects.markers`."""

@@ -39,7 +39,7 @@ class ModelSettings:
     """
 
     mode: Literal["auto", "native", "prompt"] = "auto"
-    dialect: Literal["fenced", "pythonic"] = "fenced"
+    dialect: Literal["fenced", "pythonic", "hermes"] = "fenced"
     endpoint: Literal["auto", "generate", "chat"] = "auto"
     num_ctx: int | None = None
     think: bool | str | None = None

@@ -46,7 +46,8 @@ class Session(SessionBase):
             then this machine, then the embedded engine.
         mode: ``native``, ``prompt``, or ``auto`` to find out.
         backend: used in place of ``host``; it is not closed with the session.
-        dialect: how calls are written in prompt mode: ``fenced`` or ``pythonic``.
+        dialect: how calls are written in prompt mode: ``fenced``, ``pythonic``,
+            ``hermes`` or ``inline``.
         instructions: the application's system prompt.
         context: who is asking and what he may do; a mapping is taken for the values of injected
             parameters, such as an account. The model never sees them.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fallback.catalogue import fold
 from fallback.dialects import markers
-from fallback.dialects.record import FENCED, PYTHONIC
+from fallback.dialects.record import FENCED, HERMES, PYTHONIC
 from fallback.messages import FinishReason, ToolResult
 from fallback.rendering import result_text
 from fallback.rendering.fences import fence_for
@@ -226,7 +226,7 @@ def results(draw: st.DrawFn, dialects: Sequence[str] = tuple(WRITERS)) -> Sample
     """A tool's result that holds calls, alone or behind the call that it answers."""
     sample = draw(rendered(dialects))
     content = draw(st.sampled_from(["", "Sunny.\n\n"])) + sample.text
-    style = draw(st.sampled_from([FENCED, PYTHONIC]))
+    style = draw(st.sampled_from([FENCED, PYTHONIC, HERMES]))
     block = result_text(ToolResult(call_id="c1", name="f", content=content), style)
     if draw(st.booleans()):
         return replace(sample, text=block, calls=())

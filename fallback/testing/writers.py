@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fallback.dialects.record import FENCED, PYTHONIC
+from fallback.dialects.record import FENCED, HERMES, PYTHONIC
 from fallback.messages import ToolCall
 from fallback.rendering import call_text, literals
 from fallback.testing import families
@@ -32,7 +32,7 @@ def pythonic(calls: Calls) -> str:
 
 def hermes(calls: Calls) -> str:
     """Hermes 2 Pro, Qwen 2.5, Qwen 3, Granite 4."""
-    return "\n".join(f"<tool_call>\n{as_object(call)}\n</tool_call>" for call in calls)
+    return call_text([_call(call) for call in calls], HERMES)
 
 
 def qwen3_xml(calls: Calls) -> str:

@@ -37,6 +37,7 @@ TRICKY = st.sampled_from(
         "~~~",
         "<tool_call>",
         "</tool_call>",
+        "</tool_response>",
         "<think>",
         "</think>",
         "[TOOL_CALLS]",
@@ -129,7 +130,21 @@ def test_no_result_can_forge_a_call(
     assert said(reading) == ([("f", {})] if before else [])
 
 
-@pytest.mark.parametrize("dialect", [PROMPTED["fenced"], PROMPTED["pythonic"]])
+IN_FENCES = pytest.mark.parametrize(
+    "dialect", [PROMPTED["fenced"], PROMPTED["pythonic"]], ids=["fenced", "pythonic"]
+)
+
+
+@given(content=TEXT)
+def test_a_tagged_result_ends_where_its_tag_ends(content: str) -> None:
+    result = ToolResult(call_id="c1", name="f", content=content)
+    text = result_text(result, PROMPTED["hermes"])
+    assert text.startswith("<tool_response>\nf c1\n")
+    assert text.endswith("</tool_response>")
+    assert text.count("</tool_response>") == text.count("<tool_response>") == 1
+
+
+@IN_FENCES
 @given(content=TEXT)
 def test_a_result_ends_where_its_block_ends(dialect: Dialect, content: str) -> None:
     text = result_text(ToolResult(call_id="c1", name="f", content=content), dialect)

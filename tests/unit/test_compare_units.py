@@ -32,7 +32,7 @@ def unit(way: str = "prompt:fenced", **more: Any) -> Unit:
 
 def test_every_way_has_a_name_that_is_read_back() -> None:
     assert ways_of([way.name for way in ALL_WAYS]) == ALL_WAYS == ways_of(["all"])
-    assert len(ALL_WAYS) == 10
+    assert len(ALL_WAYS) == 18
     assert ways_of([]) == USUAL_WAYS
     assert ways_of(["prompt:fenced+generate", "prompt:fenced"]) == ways_of(["prompt:fenced"])
 

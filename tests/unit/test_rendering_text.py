@@ -42,16 +42,18 @@ SEARCH = {
 }
 TOOLS = Catalogue([Tool.from_dict(WEATHER), Tool.from_dict(SEARCH)])
 DIALECTS = pytest.mark.parametrize("dialect", PROMPTED.values(), ids=PROMPTED)
-BLOCKS = pytest.mark.parametrize("dialect", [PROMPTED["fenced"], PROMPTED["pythonic"]])
-FENCED, PYTHONIC = PROMPTED["fenced"], PROMPTED["pythonic"]
+FENCED, PYTHONIC, HERMES = (PROMPTED[name] for name in ("fenced", "pythonic", "hermes"))
+IN_FENCES = pytest.mark.parametrize("dialect", [FENCED, PYTHONIC], ids=["fenced", "pythonic"])
 
 
 def blocks(text: str, dialect: Dialect) -> list[str]:
     """The blocks of calls that stand in a text, or the lines where a dialect has no blocks."""
     if dialect.inline:
         return re.findall(r"^\[.* →$", text, re.MULTILINE)
-    fence = f"```{dialect.fence}\n"
-    return [fence + part.split("\n```", 1)[0] + "\n```" for part in text.split(fence)[1:]]
+    opened, closed = ("<tool_call>\n", "\n</tool_call>")
+    if dialect != HERMES:
+        opened, closed = f"```{dialect.fence}\n", "\n```"
+    return [opened + part.split(closed, 1)[0] + closed for part in text.split(opened)[1:]]
 
 
 @DIALECTS
@@ -141,7 +143,19 @@ def test_a_pythonic_call_is_one_expression_per_line() -> None:
     )
 
 
-@BLOCKS
+def test_a_tagged_call_is_one_json_object_in_its_own_tags() -> None:
+    calls = [
+        ToolCall(id="1", name="get_weather", arguments={"city": "</tool_call>"}),
+        ToolCall(id="2", name="geo.search", arguments={}),
+    ]
+    assert call_text(calls, HERMES) == (
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "</tool_call>"}}\n'
+        "</tool_call>\n"
+        '<tool_call>\n{"name": "geo.search", "arguments": {}}\n</tool_call>'
+    )
+
+
+@IN_FENCES
 def test_fences_grow_over_the_back_ticks_in_arguments(dialect: Dialect) -> None:
     call = ToolCall(id="1", name="get_weather", arguments={"city": "a ```` b"})
     text = call_text([call], dialect)
@@ -154,7 +168,18 @@ def test_no_calls_are_no_text(dialect: Dialect) -> None:
     assert call_text([], dialect) == ""
 
 
-@BLOCKS
+def test_a_tagged_result_stands_between_the_tags_that_models_know() -> None:
+    good = ToolResult(call_id="call_1_0", name="get_weather", content="4 °C")
+    assert result_text(good, HERMES) == (
+        "<tool_response>\nget_weather call_1_0\n4 °C\n</tool_response>"
+    )
+    bad = ToolResult(call_id="c", name="f", status="error", content="</tool_response> Error: no")
+    assert result_text(bad, HERMES) == (
+        "<tool_response>\nf c error\n‹/tool_response> Error: no\n</tool_response>"
+    )
+
+
+@IN_FENCES
 def test_a_result_names_its_call_and_how_it_went(dialect: Dialect) -> None:
     good = ToolResult(call_id="call_1_0", name="get_weather", content="4 °C")
     assert result_text(good, dialect) == "```tool_result get_weather call_1_0\n4 °C\n```"
@@ -200,7 +225,7 @@ def test_a_missing_call_is_asked_for_without_a_way_out(dialect: Dialect) -> None
     assert "plain answer" not in text
 
 
-@BLOCKS
+@IN_FENCES
 def test_the_rendered_conversation_has_the_call_and_its_result(dialect: Dialect) -> None:
     call = ToolCall(id="c1", name="get_weather", arguments={"city": "Oslo"})
     result = ToolResult(call_id="c1", name="get_weather", content="4 °C")
@@ -276,10 +301,11 @@ def test_a_later_system_message_stays_where_it_stands(dialect: Dialect) -> None:
     assert shown[3].content == "Be brief.\n\nWhy?"
 
 
-@BLOCKS
+@IN_FENCES
 def test_a_result_that_came_without_its_call_is_still_a_result(dialect: Dialect) -> None:
     shown = prompt_messages([Message(role="tool", content="4 °C")], TOOLS, dialect)
-    assert shown[1].content.startswith("```tool_result _ _\n4 °C\n```")
+    empty = ToolResult(call_id="", name="", content="4 °C")
+    assert shown[1].content.startswith(result_text(empty, dialect))
 
 
 @DIALECTS

@@ -55,7 +55,7 @@ Drive = Callable[..., list[Turn]]
 
 @DRIVERS
 @pytest.mark.parametrize("chunk_size", [None, 1, 7])
-@pytest.mark.parametrize("dialect", ["fenced", "pythonic"])
+@pytest.mark.parametrize("dialect", ["fenced", "pythonic", "hermes"])
 def test_a_question_is_answered_with_the_help_of_a_tool(
     drive: Drive, chunk_size: int | None, dialect: str
 ) -> None:
@@ -179,7 +179,7 @@ def test_a_passed_backend_is_not_closed() -> None:
     ("settings", "error", "said"),
     [
         ({"mode": "naive"}, ConfigurationError, "'naive' is none of auto, native, prompt"),
-        ({"dialect": "yaml"}, UnknownDialectError, "'yaml'; there are fenced, inline, pythonic"),
+        ({"dialect": "yaml"}, UnknownDialectError, "there are fenced, hermes, inline, pythonic"),
         ({"tool_choice": "search"}, ConfigurationError, "'search' is neither.*get_weather"),
         ({"tools": [], "tool_choice": "required"}, ConfigurationError, "there are no tools"),
         ({"tools": [get_weather, get_weather]}, InvalidToolError, "get_weather"),
