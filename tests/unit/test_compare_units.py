@@ -18,6 +18,8 @@ from fallback.errors import (
     ConfigurationError,
     ContextWindowError,
 )
+from fallback.messages import ToolCall
+from fallback.rendering import call_text
 
 INFO = ModelInfo(name="m", digest="d1", family="chatml", template="t")
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
@@ -42,9 +44,14 @@ def test_an_unknown_way_is_told() -> None:
         ways_of(["prompt:xml"])
 
 
-@pytest.mark.parametrize("way", [way.name for way in ALL_WAYS if way.kind == "prompt"])
+# A reply that goes on behind its results has no second step: tests/unit/test_inline.py.
+BLOCKS = [way for way in ALL_WAYS if way.kind == "prompt" and not way.record.inline]
+
+
+@pytest.mark.parametrize("way", [way.name for way in BLOCKS])
 def test_a_prompt_way_leads_from_the_question_to_the_answer(way: str) -> None:
-    written = fenced(**OSLO) if "fenced" in way else '```tool_code\nget_weather(city="Oslo")\n```'
+    call = ToolCall(id="", name="get_weather", arguments={"city": "Oslo"})
+    written = call_text([call], ways_of([way])[0].record)
     replies = iter([written, "It is 7 degrees."])
     backend = model(lambda request: next(replies))
     record = run_unit(unit(way), backend, INFO)
