@@ -34,7 +34,9 @@ does, do not run the call.
 * ``approvals.request(Approval(hash=..., tool=..., arguments=..., preview=..., needed=1,
   seconds=...)) -> Approval`` with its id, ``get(id)``, ``list(status=None)``, ``approve(id, by)``,
   ``deny(id, by, reason="")``, ``consume(id, call_hash) -> Approval | Refusal``
-* ``paused.put(turn_id, dict)``, ``take(turn_id) -> dict | None`` (once), ``get``, ``list``
+* ``paused.put(turn_id, dict)``, ``take(turn_id) -> dict | None`` (once), ``get``, ``list``; to go
+  on with one: ``claim(turn_id, token, seconds=...) -> Claimed | None``, ``renew``, ``release``,
+  ``drop``
 """
 
 from fallback.ledger.approvals import Approval, Refusal, Vote

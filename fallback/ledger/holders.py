@@ -1,4 +1,4 @@
-"""Who is running an operation, and whether that process is still there.
+"""Who is running an operation, or a turn, and whether that process is still there.
 
 On Linux a process is named by the machine's boot, its namespace of process ids, its id and the
 moment it started, so that an id that was given anew is not taken for the old one. Whoever sees the
@@ -27,6 +27,7 @@ __all__ = [
     "has_gone",
     "holder_of",
     "lease_until",
+    "loss",
     "this_process",
 ]
 
@@ -82,6 +83,15 @@ def has_gone(holder: Holder) -> bool | None:
 def lease_until(now: float, seconds: float | None) -> float:
     """When to give up a holder that cannot be seen, for a tool with this deadline."""
     return now + (LEASE_SECONDS if seconds is None else seconds) + LEASE_MARGIN
+
+
+def loss(holder: Holder, lease: float, now: float) -> str:
+    """Why a holder whose lease ends then is taken for lost; empty while it is not."""
+    if has_gone(holder):
+        return f"process {holder.pid} on {holder.host} ended before it said what came of it"
+    if now > lease:
+        return f"process {holder.pid} on {holder.host} has not been heard of since its deadline"
+    return ""
 
 
 def _place() -> tuple[str, str]:

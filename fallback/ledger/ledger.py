@@ -62,7 +62,7 @@ class Ledger:
         self._database, self._mask, self._clock = database, masker, clock
         self._operations = Operations(database, masker, clock, holder)
         self.approvals = Approvals(database, masker, clock)
-        self.paused = Paused(database, clock)
+        self.paused = Paused(database, clock, holder)
         self.address = database.shown
 
     @classmethod

@@ -26,7 +26,7 @@ from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import audit
 from fallback.ledger.database import Database, Row, Transaction
 from fallback.ledger.encoding import Masker, canonical, load_result, result_text, sha256
-from fallback.ledger.holders import Holder, has_gone, lease_until
+from fallback.ledger.holders import Holder, lease_until, loss
 from fallback.ledger.values import (
     Begun,
     Entry,
@@ -265,8 +265,8 @@ class Operations:
         now, detail = self.clock(), self.mask(detail)
         with self.database.writing() as tx:
             row = _find(tx, name)
-            if row["state"] == "started" and (loss := _loss(row, now)):
-                self._lose(tx, row["key"], row["attempt"], loss)
+            if row["state"] == "started" and (lost := _loss(row, now)):
+                self._lose(tx, row["key"], row["attempt"], lost)
             elif row["state"] != "unknown":
                 raise LedgerError(
                     f"operation {row['id']} is {row['state']}; only an unknown one can be resolved"
@@ -303,8 +303,8 @@ class Operations:
 
     def _seen(self, row: Row) -> Stored:
         """A row as it is to be understood now; looking changes nothing."""
-        if row["state"] == "started" and (loss := _loss(row, self.clock())):
-            row = {**row, "state": "unknown", "detail": loss}
+        if row["state"] == "started" and (lost := _loss(row, self.clock())):
+            row = {**row, "state": "unknown", "detail": lost}
         return _stored(row)
 
     def _record(self, tx: Transaction, entry: Entry) -> None:
@@ -348,11 +348,7 @@ def _find(tx: Transaction, name: str) -> Row:
 def _loss(row: Row, now: float) -> str:
     """Why the holder of a started operation is taken for lost; empty while it is not."""
     holder = _readable(row, lambda: Holder.from_text(row["holder"]))
-    if has_gone(holder):
-        return f"process {holder.pid} on {holder.host} ended before it said what came of it"
-    if now > row["lease_until"]:
-        return f"process {holder.pid} on {holder.host} has not been heard of since its deadline"
-    return ""
+    return loss(holder, row["lease_until"], now)
 
 
 def _stored(row: Row) -> Stored:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fallback.errors import LedgerError
 from fallback.ledger.database import Database, Transaction
 
-__all__ = ["VERSION", "migrate"]
+__all__ = ["VERSION", "migrate", "migrations"]
 
 _FIRST = (
     """
@@ -68,6 +68,17 @@ _FIRST = (
     """,
 )
 
+# A turn that waits is gone on with by one holder at a time.
+_CLAIMS = tuple(
+    f"ALTER TABLE fallback_paused ADD COLUMN {column}"
+    for column in (
+        "claim TEXT NOT NULL DEFAULT ''",
+        "holder TEXT NOT NULL DEFAULT ''",
+        "claimed_at DOUBLE PRECISION NOT NULL DEFAULT 0",
+        "lease_until DOUBLE PRECISION NOT NULL DEFAULT 0",
+    )
+)
+
 # Nothing of ours changes or removes an entry; these make the database say so too. Who owns the
 # database can drop them: that is what the chain of hashes is for.
 _APPEND_ONLY = {
@@ -90,8 +101,16 @@ _APPEND_ONLY = {
     ),
 }
 
-_MIGRATIONS = {dialect: ((*_FIRST, *append_only),) for dialect, append_only in _APPEND_ONLY.items()}
+_MIGRATIONS = {
+    dialect: ((*_FIRST, *append_only), _CLAIMS) for dialect, append_only in _APPEND_ONLY.items()
+}
 """For each database, the statements that lead from one version to the next."""
+
+
+def migrations(database: Database) -> tuple[tuple[str, ...], ...]:
+    """The statements that lead from each version of the tables to the next."""
+    return _MIGRATIONS[database.dialect]
+
 
 VERSION = len(_MIGRATIONS["sqlite"])
 """Version of the tables that this code writes."""
@@ -112,7 +131,7 @@ def migrate(database: Database, *, create: bool = True) -> None:
         if found == 0 and not create:
             raise LedgerError(f"{database.shown}: there is no ledger here")
         tx.all("CREATE TABLE IF NOT EXISTS fallback_schema (version BIGINT NOT NULL)")
-        for statements in _MIGRATIONS[database.dialect][found:]:
+        for statements in migrations(database)[found:]:
             for statement in statements:
                 tx.all(statement)
         tx.all("DELETE FROM fallback_schema")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from fallback.catalogue import Catalogue
 from fallback.loop.actions import Action, Execute, Executed, Interrupted, Job, Outcome
-from fallback.loop.asides import repeated
+from fallback.loop.asides import NOT_FIRST, repeated
 from fallback.loop.dependence import awaited
 from fallback.loop.echo import NOT_RUN, echoes_example
 from fallback.loop.ending import Budget, Ending
@@ -25,7 +25,7 @@ from fallback.loop.respond import RESPOND, TOO_EARLY, respond_tool
 from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
 from fallback.tools import Risk, Tool
 
-__all__ = ["Batch", "Handled", "not_run", "runs_beside_others"]
+__all__ = ["Batch", "Handled", "counted", "not_run", "runs_beside_others"]
 
 _WAITING = "Not run yet: the application has to run this call."
 _UNSEEN = frozenset({"not_run", "approval_required"})
@@ -134,8 +134,17 @@ class Batch:
         for copy, original in repeats.items():
             self._results[copy] = replace(self._results[original], call_id=copy, copy_of=original)
         ordered = tuple(self._results[call.id] for call in calls)
-        aside = self._notice(ordered)
-        return Handled(ordered, aside, self._withdrawn, self._ending or _pause(ordered))
+        ending = self._ending or _pause(ordered)
+        # What waits is counted once it is complete.
+        aside = "" if ending else self._notice(ordered)
+        return Handled(ordered, aside, self._withdrawn, ending)
+
+    @property
+    def known(self) -> tuple[ToolResult, ...]:
+        """The results that there are by now, refusals included; none of a call that may yet run."""
+        refused = self._admission.refused
+        every = ((call, self._results.get(call.id) or refused.get(call.id)) for call in self._calls)
+        return tuple(result for _, result in every if result is not None)
 
     def _pass_gates(self, calls: list[ToolCall]) -> Generator[Action, Outcome, None]:
         asked = [
@@ -236,6 +245,16 @@ def _pause(results: tuple[ToolResult, ...]) -> Ending | None:
     if not waiting:
         return None
     return Ending("approval_required", f"somebody has to approve or run: {waiting}")
+
+
+def counted(
+    calls: tuple[ToolCall, ...], *, parallel: bool
+) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
+    """The calls of a reply that count, and the results of those that do not."""
+    if parallel or len(calls) == 1:
+        return calls, ()
+    first, *others = calls
+    return (first,), tuple(not_run(call, NOT_FIRST) for call in others)
 
 
 def not_run(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fallback.errors import BackendError, FallbackError
 from fallback.limits import Limits
 from fallback.loop.actions import Outcome
 from fallback.loop.record import RAN
-from fallback.messages import StopReason, ToolResult
+from fallback.loop.spent import UNSPENT, Spent
+from fallback.messages import Step, StopReason, ToolResult
 from fallback.tools import Tool
 
-__all__ = ["Budget", "Ending"]
+__all__ = ["Budget", "Ending", "out_of_steps"]
 
 
 class Ending(Exception):  # an ending is not an error; it only travels like one
@@ -33,11 +34,11 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
 class Budget:
     """Time and calls left for the turn. Time is what the driver says; there is no clock here."""
 
-    def __init__(self, limits: Limits, *, executed: int = 0) -> None:
+    def __init__(self, limits: Limits, spent: Spent = UNSPENT, *, executed: int = 0) -> None:
         self._limits = limits
         self.elapsed = 0.0
         self.executed = executed
-        self._pauses = self._failures = 0
+        self.pauses, self.failures = spent.pauses, spent.failures
 
     def hear(self, outcome: Outcome) -> None:
         """Take the time that an outcome reports."""
@@ -55,11 +56,11 @@ class Budget:
         Raises:
             Ending: it has been asked often enough, or the turn has no time for the pause.
         """
-        pause: float = self._limits.retry_seconds * 2**self._pauses
+        pause: float = self._limits.retry_seconds * 2**self.pauses
         late = self.seconds is not None and pause >= self.seconds
-        if late or self._pauses >= self._limits.max_transient_retries:
+        if late or self.pauses >= self._limits.max_transient_retries:
             raise Ending("failed", str(busy), error=busy)
-        self._pauses += 1
+        self.pauses += 1
         return pause
 
     @property
@@ -83,10 +84,19 @@ class Budget:
         """Take the results of one reply; says whether too many replies had nothing but errors."""
         ran = [result for result in results if result.status in RAN]
         if ran and not any(result.ok for result in ran):
-            self._failures += 1
-        return "answered" if self._failures >= self._limits.max_tool_errors else None
+            self.failures += 1
+        return "answered" if self.failures >= self._limits.max_tool_errors else None
 
     @property
     def spent(self) -> bool:
         """Whether no further call may run."""
         return self.executed >= self._limits.max_calls_per_turn
+
+
+def out_of_steps(steps: Sequence[Step]) -> Ending:
+    """The ending of a turn that has asked as often as it may."""
+    return Ending(
+        "max_steps",
+        f"stopped after {len(steps)} steps without an answer (max_steps)",
+        answer=steps[-1].reading.text.strip() if steps else "",
+    )

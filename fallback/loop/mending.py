@@ -18,12 +18,13 @@ from fallback.loop.echo import COPIED, NOT_RUN
 from fallback.loop.ending import Ending
 from fallback.loop.plan import Plan
 from fallback.loop.record import Record
+from fallback.loop.spent import Spent
 from fallback.messages import Mode, Problem, Reading, StopReason
 from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.templating import to_json
 
-__all__ = ["Mending", "Withdrawal"]
+__all__ = ["Mending", "Withdrawal", "last_words"]
 
 _CORRECTED_ONCE = frozenset({"in_reasoning", "required_call_missing", "wrong_tool", "unknown_tool"})
 """One correction is all that helps here: the model can call, it only did not, or not that tool."""
@@ -46,26 +47,27 @@ class Mending:
     Args:
         plan: of the turn.
         record: of the turn; every way back is noted there.
+        spent: the ways back that were taken before the turn waited.
     """
 
-    def __init__(self, plan: Plan, record: Record) -> None:
+    def __init__(self, plan: Plan, record: Record, spent: Spent) -> None:
         self._plan, self._record = plan, record
         self._tools = offered(plan.catalogue, plan.tool_choice)
-        self._corrected: list[Problem] = []
-        self._nudged: dict[str, str] = {}
+        self.corrected = list(spent.corrected)
+        self.nudged = dict(spent.nudged)
 
     def went_on(self) -> None:
         """The model has done something new; what it left out before is done with."""
-        self._nudged.clear()
+        self.nudged.clear()
 
     def may_correct(self, problems: tuple[Problem, ...]) -> bool:
         """Whether another correction is left for these problems."""
         first = problems[0]
-        if first.kind in _CORRECTED_ONCE and any(p.kind == first.kind for p in self._corrected):
+        if first.kind in _CORRECTED_ONCE and any(p.kind == first.kind for p in self.corrected):
             return False
-        if any((p.tool, p.message) == (first.tool, first.message) for p in self._corrected):
+        if any((p.tool, p.message) == (first.tool, first.message) for p in self.corrected):
             return False  # the same mistake again: saying it a second time mends nothing
-        return len(self._corrected) < self._plan.limits.max_corrections
+        return len(self.corrected) < self._plan.limits.max_corrections
 
     def correct(self, generation: Generation, mode: Mode) -> str | Withdrawal:
         """Tell what was wrong with a call.
@@ -79,7 +81,7 @@ class Mending:
             if self._record.anything_ran:
                 return Withdrawal("answered", detail)
             raise Ending("failed", detail, answer=reading.text.strip())
-        self._corrected.append(problems[0])
+        self.corrected.append(problems[0])
         self._record.note("corrected: " + ", ".join(problem.kind for problem in problems))
         dialect = self._plan.dialect if mode == "prompt" else None
         quoted = [_with_words(problem, generation) for problem in problems]
@@ -88,7 +90,7 @@ class Mending:
     def refuse_copy(self, reading: Reading) -> str | Withdrawal:
         """The example came back: say so once; then take the tools away, for none was needed."""
         self._record.refuse(tuple(not_run(call, NOT_RUN) for call in reading.calls))
-        if _COPY in self._nudged:
+        if _COPY in self.nudged:
             return Withdrawal("answered", _COPY)
         return self._nudge(_COPY, "", COPIED)
 
@@ -107,7 +109,7 @@ class Mending:
         if not text:
             if cut and reading.reasoning:
                 raise Ending("failed", "the reply reached its limit of tokens while thinking")
-            if _EMPTY in self._nudged and self._record.anything_ran:
+            if _EMPTY in self.nudged and self._record.anything_ran:
                 return Withdrawal("answered", "the replies to a result stayed empty")
             told = EMPTY_BEHIND_RESULTS if self._record.anything_ran else EMPTY
             return self._nudge(_EMPTY, text, told)
@@ -118,13 +120,22 @@ class Mending:
         raise Ending("answered", detail, answer=reading.text if untouched else text)
 
     def _nudge(self, what: str, text: str, aside: str) -> str:
-        if what in self._nudged:
-            answer = text or next(filter(None, self._nudged.values()), "")
+        if what in self.nudged:
+            answer = text or next(filter(None, self.nudged.values()), "")
             reason: StopReason = "answered" if answer else "failed"
             raise Ending(reason, f"the model's reply stayed the same: {what}", answer=answer)
-        self._nudged[what] = text
+        self.nudged[what] = text
         self._record.note(f"nudged: {what}")
         return aside
+
+
+def last_words(withdrawn: Withdrawal, reading: Reading) -> Ending:
+    """The ending with what was said once no tool could be called any more."""
+    answer = reading.text.strip()
+    reason: StopReason = withdrawn.reason
+    if reason == "answered" and not answer:
+        reason = "failed"
+    return Ending(reason, f"tools were withdrawn: {withdrawn.why}", answer=answer)
 
 
 def _with_words(problem: Problem, generation: Generation) -> Problem:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fallback.errors import UsageError
+from fallback.loop.spent import UNSPENT, Spent
 from fallback.messages import (
     Message,
     Mode,
@@ -22,7 +23,6 @@ from fallback.messages import (
     Step,
     ToolCall,
     ToolResult,
-    Turn,
     Usage,
 )
 
@@ -42,8 +42,11 @@ class Paused:
         mode: in which mode the open calls were made.
         history: the conversation before the turn.
         messages: those of the turn; the last one proposes the open calls, and has no results yet.
-        steps: those of the turn; the last one is open, and has the results of its other calls.
+        steps: those of the turn; the last one is open, and has the results of its other calls. A
+            call without any was about to run.
         tainted: whether the question itself held untrusted text.
+        spent: what it has used up of its budgets.
+        given: ids of the calls whose results the application has handed in.
     """
 
     turn_id: str
@@ -53,30 +56,8 @@ class Paused:
     messages: tuple[Message, ...]
     steps: tuple[Step, ...]
     tainted: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        turn: Turn,
-        mode: Mode,
-        model: str,
-        history: tuple[Message, ...],
-        proposed: tuple[Message, ...],
-        *,
-        tainted: bool = False,
-    ) -> Paused | None:
-        """What has to be kept of a turn that has ended; ``None`` if no call of it waits."""
-        if not turn.waiting:
-            return None
-        return cls(
-            turn_id=turn.id,
-            model=model,
-            mode=mode,
-            history=history,
-            messages=proposed,
-            steps=turn.steps,
-            tainted=tainted,
-        )
+    spent: Spent = UNSPENT
+    given: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[ToolResult, ...]:
@@ -98,7 +79,9 @@ class Paused:
         last = self.steps[-1]
         settled = tuple(results.get(r.call_id, r) for r in last.results)
         return dataclasses.replace(
-            self, steps=(*self.steps[:-1], dataclasses.replace(last, results=settled))
+            self,
+            steps=(*self.steps[:-1], dataclasses.replace(last, results=settled)),
+            given=(*self.given, *results),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -112,6 +95,8 @@ class Paused:
             "messages": [_message(m) for m in self.messages],
             "steps": [_step(step) for step in self.steps],
             "tainted": self.tainted,
+            "spent": self.spent.to_json(),
+            "given": list(self.given),
         }
 
     @classmethod
@@ -132,6 +117,9 @@ class Paused:
                 messages=_each(_read_message, stored["messages"]),
                 steps=_each(_read_step, stored["steps"]),
                 tainted=bool(stored.get("tainted", False)),
+                # What was stored before this was counted has spent nothing.
+                spent=Spent.from_json(stored["spent"]) if "spent" in stored else UNSPENT,
+                given=tuple(map(str, stored.get("given", ()))),
             )
             if not (read.messages and read.steps):
                 raise ValueError("nothing is in it")

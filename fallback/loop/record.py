@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fallback.loop.actions import Generation
@@ -112,26 +112,29 @@ class Record:
 
     def close(self) -> None:
         """End the open step, if one is open."""
-        reopened, self._reopened = self._reopened, None
-        if reopened is not None:
-            notes = (*reopened.notes, *self._notes)
-            self.steps.append(replace(reopened, results=self._results, notes=notes))
+        self.steps += self._open_step(self._results)
+        if self._reopened is not None or self._open is not None:
             self._notes, self._results = [], ()
-        generation, self._open = self._open, None
-        if generation is None:
-            return
-        reading = generation.reading
-        self.steps.append(
-            Step(
+        self._reopened = self._open = None
+
+    def so_far(self, results: tuple[ToolResult, ...]) -> tuple[Step, ...]:
+        """The steps, the open one among them, with the results that its calls have by now."""
+        return (*self.steps, *self._open_step(results))
+
+    def _open_step(self, results: tuple[ToolResult, ...]) -> Iterator[Step]:
+        if self._reopened is not None:
+            notes = (*self._reopened.notes, *self._notes)
+            yield replace(self._reopened, results=results, notes=notes)
+        if (generation := self._open) is not None:
+            reading = generation.reading
+            yield Step(
                 index=len(self.steps),
                 mode=self._mode,
                 path=generation.path,
                 source="server" if generation.tool_calls else "text" if reading.calls else "none",
                 raw=generation.raw,
                 reading=reading,
-                results=self._results,
+                results=results,
                 usage=generation.usage,
                 notes=tuple(self._notes),
             )
-        )
-        self._notes, self._results = [], ()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from fallback.limits import Limits
+from fallback.loop.spent import Seen, Spent
 from fallback.messages import ToolCall, ToolResult
 
 __all__ = ["Repetition", "canonical", "copies"]
@@ -36,10 +37,10 @@ def copies(calls: Iterable[ToolCall]) -> dict[str, str]:
 class Repetition:
     """Counts how often in a row the same calls have come back with the same results."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, spent: Spent) -> None:
         self._limits = limits
-        self._last: Sequence[tuple[str, str, str]] = ()
-        self.times = 0
+        self.times = spent.repeated
+        self.last: tuple[Seen, ...] = spent.last
 
     def saw(
         self, answered: Sequence[tuple[ToolCall, ToolResult]]
@@ -47,12 +48,12 @@ class Repetition:
         """Take the calls of one reply; says whether the model has to be told, or stopped."""
         if not answered:
             return "fine"
-        seen = [
+        seen = tuple(
             (canonical(call.name, call.arguments), result.status, result.content)
             for call, result in answered
-        ]
-        self.times = self.times + 1 if seen == self._last else 1
-        self._last = seen
+        )
+        self.times = self.times + 1 if seen == self.last else 1
+        self.last = seen
         if self.times >= self._limits.repeats_stopped:
             return "stop"
         return "tell" if self.times >= self._limits.repeats_told else "fine"

@@ -31,20 +31,21 @@ from fallback.loop.actions import (
     Interrupted,
     Outcome,
 )
-from fallback.loop.asides import ANSWER_NOW, NOT_FIRST, ONE_CALL
+from fallback.loop.asides import ANSWER_NOW, ONE_CALL
 from fallback.loop.asking import Asking
-from fallback.loop.calls import Batch, not_run
+from fallback.loop.calls import Batch, counted
 from fallback.loop.echo import PLAIN_ANSWER, echoes_example
-from fallback.loop.ending import Budget, Ending
+from fallback.loop.ending import Budget, Ending, out_of_steps
 from fallback.loop.finding import find_route
 from fallback.loop.gates import Gates
-from fallback.loop.mending import Mending, Withdrawal
+from fallback.loop.mending import Mending, Withdrawal, last_words
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
-from fallback.messages import Message, Mode, Reading, StopReason, ToolCall, ToolResult, Turn
+from fallback.loop.spent import UNSPENT, Spent
+from fallback.messages import Message, Mode, Step, StopReason, ToolCall, ToolResult, Turn
 from fallback.rendering.running import running_answer
 from fallback.rendering.text import offered
 from fallback.routing import Route
@@ -87,11 +88,13 @@ class TurnFlow:
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
         self._mode: Mode = "prompt"
-        self._budget = Budget(plan.limits, executed=self.record.executed)
+        spent = UNSPENT if paused is None else paused.spent
+        self._budget = Budget(plan.limits, spent, executed=self.record.executed)
         self._gates = Gates(plan.policy, plan.context, paused.asked if paused else None)
-        self._mending = Mending(plan, self.record)
-        self._repetition = Repetition(plan.limits)
+        self._mending = Mending(plan, self.record, spent)
+        self._repetition = Repetition(plan.limits, spent)
         self._batch = self._new_batch()
+        self._others: tuple[ToolResult, ...] = ()
         self._aside = ""
         self._delay = 0.0
         self._called = False
@@ -121,7 +124,7 @@ class TurnFlow:
     def _generate(self) -> Generator[Action, Outcome, Generation]:
         plan, record = self._plan, self.record
         if len(record.steps) >= plan.limits.max_steps:
-            raise self._out_of_steps()
+            raise out_of_steps(record.steps)
         if overdue := self._budget.overdue:
             raise overdue
         aside = self._aside
@@ -205,14 +208,6 @@ class TurnFlow:
     def _why(self) -> str:
         return self._route.why if self._route else ""
 
-    def _out_of_steps(self) -> Ending:
-        steps = self.record.steps
-        return Ending(
-            "max_steps",
-            f"stopped after {len(steps)} steps without an answer (max_steps)",
-            answer=steps[-1].reading.text.strip() if steps else "",
-        )
-
     # The outside world --------------------------------------------------------------------------
 
     def _recover(self, generation: Generation, error: BackendError) -> None:
@@ -256,7 +251,7 @@ class TurnFlow:
         if self._withdrawn:
             if reading.calls:
                 self.record.note("its calls were not run: tools had been withdrawn")
-            raise self._last_words(self._withdrawn, reading)
+            raise last_words(self._withdrawn, reading)
         if self._may_switch and generation.swallowed:
             self.record.note("the reply was empty: asked again in prompt mode")
             self._switch("the server swallowed the model's tool call")
@@ -288,29 +283,32 @@ class TurnFlow:
 
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        counted, others = self._counted(reading.calls)
-        self.record.say(reading.text, counted, exact=self._runs_on)
-        yield from self._run_calls(counted, others, {})
+        calls, others = counted(reading.calls, parallel=self._plan.parallel)
+        self.record.say(reading.text, calls, exact=self._runs_on)
+        yield from self._run_calls(calls, others, {})
         if reading.problems and self._mending.may_correct(reading.problems):
             self._correct(generation)
 
     def _resume(self, paused: Paused) -> Generator[Action, Outcome, None]:
         """Take up the step whose calls waited; what its other calls returned is kept."""
         # Which calls count was settled when they were made, whatever holds for those to come.
-        counted = paused.messages[-1].tool_calls
-        ids = {call.id for call in counted}
+        calls = paused.messages[-1].tool_calls
+        ids = {call.id for call in calls}
         others = tuple(r for id_, r in paused.settled.items() if id_ not in ids)
-        yield from self._run_calls(counted, others, paused.settled)
+        yield from self._run_calls(calls, others, paused.settled)
+        last = paused.steps[-1]
+        if last.reading.problems and self._mending.may_correct(last.reading.problems):
+            self._correct(Generation(raw=last.raw, reading=last.reading))
         self.record.close()
 
     def _run_calls(
         self,
-        counted: tuple[ToolCall, ...],
+        calls: tuple[ToolCall, ...],
         others: tuple[ToolResult, ...],
         settled: Mapping[str, ToolResult],
     ) -> Generator[Action, Outcome, None]:
-        self._called = True
-        handled = yield from self._batch.run(counted, settled)
+        self._called, self._others = True, others
+        handled = yield from self._batch.run(calls, settled)
         self.record.keep(handled.results, beside=others)
         if handled.ending:
             raise handled.ending
@@ -320,18 +318,9 @@ class TurnFlow:
         if withdrawn:
             self._tell(Withdrawal(withdrawn, _WITHDRAWN[withdrawn]))
         if others:
-            proposed = len(counted) + len(others)
+            proposed = len(calls) + len(others)
             self.record.note(f"only the first of {proposed} calls counts (parallel_tool_calls)")
         self._aside = "\n\n".join(filter(None, (handled.aside, ONE_CALL if others else "")))
-
-    def _counted(
-        self, calls: tuple[ToolCall, ...]
-    ) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
-        """The calls that count, and the results of those that do not."""
-        if self._plan.parallel or len(calls) == 1:
-            return calls, ()
-        first, *others = calls
-        return (first,), tuple(not_run(call, NOT_FIRST) for call in others)
 
     @property
     def _listens(self) -> bool:
@@ -353,13 +342,6 @@ class TurnFlow:
             self._aside = "\n\n".join(filter(None, (self._aside, what)))
 
     # Ending -------------------------------------------------------------------------------------
-
-    def _last_words(self, withdrawn: Withdrawal, reading: Reading) -> Ending:
-        answer = reading.text.strip()
-        reason: StopReason = withdrawn.reason
-        if reason == "answered" and not answer:
-            reason = "failed"
-        return Ending(reason, f"tools were withdrawn: {withdrawn.why}", answer=answer)
 
     def _ended(self, ending: Ending) -> Ended:
         plan, record = self._plan, self.record
@@ -384,12 +366,30 @@ class TurnFlow:
             route=self._route,
             window=self._asking.window,
             error=ending.error,
-            paused=Paused.of(
-                turn,
-                self._mode,
-                plan.model,
-                record.history,
-                record.proposed,
-                tainted=record.asked_with_untrusted,
+            paused=self._kept(turn.steps) if turn.waiting else None,
+        )
+
+    def so_far(self) -> Paused:
+        """The turn while calls are run, so that whoever goes on with it knows all but those."""
+        return self._kept(self.record.so_far((*self._batch.known, *self._others)))
+
+    def _kept(self, steps: tuple[Step, ...]) -> Paused:
+        plan, record, repetition = self._plan, self.record, self._repetition
+        return Paused(
+            turn_id=plan.turn_id,
+            model=plan.model,
+            mode=self._mode,
+            history=record.history,
+            messages=record.proposed,
+            steps=steps,
+            tainted=record.asked_with_untrusted,
+            given=self._paused.given if self._paused else (),
+            spent=Spent(
+                pauses=self._budget.pauses,
+                failures=self._budget.failures,
+                corrected=tuple(self._mending.corrected),
+                nudged=dict(self._mending.nudged),
+                repeated=repetition.times,
+                last=repetition.last,
             ),
         )

@@ -1,6 +1,13 @@
 """Who may do what, as values: no I/O, no clock. The gates of the loop ask; the drivers answer."""
 
-from fallback.policy.binding import approval_hash, authority, operation_key, own_key, tool_version
+from fallback.policy.binding import (
+    approval_hash,
+    authority,
+    call_key,
+    operation_key,
+    own_key,
+    tool_version,
+)
 from fallback.policy.context import NOBODY, ExecutionContext
 from fallback.policy.rules import DEFAULT_POLICY, Deny, Hook, Policy, Rule, Verdict, verdict_of
 
@@ -15,6 +22,7 @@ __all__ = [
     "Verdict",
     "approval_hash",
     "authority",
+    "call_key",
     "operation_key",
     "own_key",
     "tool_version",

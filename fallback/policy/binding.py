@@ -15,12 +15,14 @@ from enum import Enum
 from hashlib import sha256
 from typing import Any
 
+from fallback.messages import ToolCall
 from fallback.policy.context import ExecutionContext
 from fallback.tools import Tool
 
 __all__ = [
     "approval_hash",
     "authority",
+    "call_key",
     "canonical_json",
     "operation_key",
     "own_key",
@@ -66,6 +68,12 @@ def operation_key(
 ) -> str:
     """Names one operation: the same call, for the same authority, within one turn."""
     return _digest("operation", [turn, tool.name, arguments, authority(context, tool)])
+
+
+def call_key(turn: str, tool: Tool, call: ToolCall, context: ExecutionContext) -> str:
+    """Names one call of one reply: the same call again, in a later reply, is another one."""
+    made = [turn, call.id, tool.name, call.arguments, authority(context, tool)]
+    return _digest("call", made)
 
 
 def own_key(name: str, tool: Tool, context: ExecutionContext) -> str:

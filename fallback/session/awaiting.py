@@ -22,10 +22,10 @@ from fallback.loop import (
     Job,
     Outcome,
 )
-from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
+from fallback.session.claims import Resumption, Taken
 from fallback.session.drive import Drive
 
 __all__ = ["AsyncSession"]
@@ -76,21 +76,31 @@ class AsyncSession(SessionBase):
     ) -> AsyncGenerator[Progress]:
         """See :meth:`fallback.session.Session.resume_stream`."""
         await self._aoffered()
-        paused = await aplay(self._taken_up(turn_id, results))
-        async with aclosing(self._turn_of(None, paused)) as events:
+        resumption = await aplay(self._waiting(turn_id, results))
+        async with aclosing(self._turn_of(None, resumption)) as events:
             async for event in events:
                 yield event
 
     async def _turn_of(
-        self, question: Message | None, paused: Paused | None
+        self, question: Message | None, resumption: Resumption | None
     ) -> AsyncGenerator[Progress]:
-        if paused is None:
+        with self._alone(resumption):
+            taken = await aplay(self._claimed(resumption))
+            async with aclosing(self._driven(question, taken)) as events:
+                async for event in events:
+                    yield event
+
+    async def _driven(
+        self, question: Message | None, taken: Taken | None
+    ) -> AsyncGenerator[Progress]:
+        if taken is None:
             await self._aoffered()
-        with self._driving(question, paused) as drive:
-            if paused is not None:
-                await aplay(drive.oversight.resumed())
+        with self._driving(question, taken) as drive:
+            if taken is not None:
+                await aplay(drive.oversight.resumed(taken.after))
             action = drive.start()
             while action is not None:
+                await aplay(drive.hold(action))
                 outcome: Outcome | None = None
                 async with aclosing(self._perform(drive, action)) as parts:
                     async for part in parts:
@@ -105,12 +115,8 @@ class AsyncSession(SessionBase):
                 await aplay(drive.oversight.audit(event.step for event in told))
                 for ended in told:
                     yield ended
-            if drive.ended is None:
-                raise AssertionError("a turn always ends")
-            await aplay(drive.oversight.keep(drive.ended, resumed=paused is not None))
-        if drive.ended.error is not None:
-            raise drive.ended.error
-        yield TurnEnded(drive.ended.turn)
+            await aplay(drive.keep())
+        yield drive.told_end()
 
     async def _aoffered(self) -> None:
         """:meth:`_offered`, without blocking the event loop."""

@@ -36,18 +36,19 @@ from fallback.loop import (
     TurnFlow,
 )
 from fallback.loop.gauge import Window
-from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress
 from fallback.loop.respond import respond_tool
+from fallback.loop.spent import UNSPENT
 from fallback.messages import Message, Turn
 from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
 from fallback.results import GroundingCheck
 from fallback.routing import Route
 from fallback.session.approving import Ask
 from fallback.session.books import Books
+from fallback.session.claims import Resumption, Taken
 from fallback.session.drive import Drive
 from fallback.session.offer import ToolOffer
-from fallback.session.oversight import Oversight, take_up
+from fallback.session.oversight import Oversight, lost_calls, take_up
 from fallback.session.provenance import Provenance
 from fallback.tools import ToolLike
 
@@ -256,22 +257,49 @@ class SessionBase:
             raise UsageError("there is nothing to ask: the question is empty")
         return asked
 
-    def _taken_up(self, turn_id: str, results: Mapping[str, Any] | None) -> Steps[Paused]:
-        """The turn that waits under an id, with what the application has run of it itself."""
+    def _waiting(self, turn_id: str, results: Mapping[str, Any] | None) -> Steps[Resumption]:
+        """The turn that waits under an id, and that this session may go on with."""
         if self._messages and (self._turn is None or self._turn.id != turn_id):
             raise UsageError(
                 "this session has gone on since; resume the turn in a session of its own"
             )
         stored = yield partial(self._books.paused, turn_id)
-        return take_up(stored, turn_id, self._plan, results or {})
+        take_up(stored, turn_id, self._plan, results or {})
+        # Claimed only where the turn begins: nobody may ever ask for its first event.
+        return Resumption(claim=self._books.claim(turn_id), results=results or {})
 
     @contextmanager
-    def _driving(self, question: Message | None, paused: Paused | None = None) -> Iterator[Drive]:
-        """One turn at a time; however it ends, its record is kept."""
+    def _alone(self, resumption: Resumption | None) -> Iterator[None]:
+        """One turn at a time; what was claimed and has not ended is given back."""
         if not self._busy.acquire(blocking=False):
             raise UsageError("this session is in the middle of a turn; use one session per thread")
         try:
-            drive = self._drive = self._begin(question, paused)
+            yield
+        finally:
+            if resumption is not None:
+                resumption.claim.give_back()
+            self._busy.release()
+
+    def _claimed(self, resumption: Resumption | None) -> Steps[Taken | None]:
+        """The turn to go on with, claimed, with what the application has run of it itself.
+
+        Raises:
+            LedgerError: somebody else is going on with it.
+            UsageError: it waits no more.
+        """
+        if resumption is None:
+            return None
+        claim = resumption.claim
+        claimed = yield partial(claim.take, self._plan.limits.turn_seconds)
+        stored = None if claimed is None else claimed.content
+        paused = take_up(stored, claim.turn_id, self._plan, resumption.results)
+        return Taken(claim=claim, paused=paused, after=claimed.after)
+
+    @contextmanager
+    def _driving(self, question: Message | None, taken: Taken | None) -> Iterator[Drive]:
+        """However the turn ends, its record is kept."""
+        try:
+            drive = self._drive = self._begin(question, taken)
             try:
                 yield drive
             except BaseException as cause:
@@ -287,9 +315,9 @@ class SessionBase:
                 self._keep(drive.ended)
         finally:
             self._drive = None
-            self._busy.release()
 
-    def _begin(self, question: Message | None, paused: Paused | None) -> Drive:
+    def _begin(self, question: Message | None, taken: Taken | None) -> Drive:
+        paused = None if taken is None else taken.paused
         turn_id = paused.turn_id if paused else f"turn_{secrets.token_hex(8)}"
         plan = replace(self._plan, route=self._route, window=self._window, turn_id=turn_id)
         provenance = Provenance(
@@ -304,9 +332,17 @@ class SessionBase:
             last = paused.steps[-1]
             reported = last.calls if last.source == "server" else ()
             provenance.heard(last.index, last.mode, last.raw, reported)
-        oversight = Oversight(plan=plan, books=self._books, ask=self._ask, provenance=provenance)
+        oversight = Oversight(
+            plan=plan,
+            books=self._books,
+            ask=self._ask,
+            provenance=provenance,
+            claim=None if taken is None else taken.claim,
+            lost={} if paused is None else lost_calls(paused, plan),
+        )
         flow = TurnFlow(plan, self._messages, question, paused)
-        return Drive(flow, plan, oversight, self._clock, self._rates)
+        spent = UNSPENT if paused is None else paused.spent
+        return Drive(flow, plan, oversight, self._clock, self._rates, spent)
 
     def _keep(self, ended: Ended | None) -> None:
         if ended is None:

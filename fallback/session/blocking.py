@@ -21,10 +21,10 @@ from fallback.loop import (
     Job,
     Outcome,
 )
-from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
+from fallback.session.claims import Resumption, Taken
 from fallback.session.drive import Drive
 
 __all__ = ["Session"]
@@ -117,7 +117,8 @@ class Session(SessionBase):
         """Go on with a turn that waits for a person; it may wait in another process's ledger.
 
         The calls that waited pass all gates again, with the approvals that were given meanwhile;
-        nothing that has run is run again. A turn that still waits ends as before.
+        nothing that has run is run again. A turn that still waits ends as before. Only one session
+        at a time goes on with a turn; once its process has gone, another one may.
 
         Args:
             turn_id: ``Turn.id`` of the turn that ended with ``approval_required``.
@@ -125,7 +126,7 @@ class Session(SessionBase):
 
         Raises:
             UsageError: no such turn waits for this user, or this session has gone on since.
-            LedgerError: the ledger cannot be used.
+            LedgerError: the ledger cannot be used, or somebody else is going on with the turn.
             BackendError: as :meth:`run`.
         """
         return self._told(self.resume_stream(turn_id, results=results))
@@ -150,16 +151,23 @@ class Session(SessionBase):
     ) -> Generator[Progress]:
         """The same as :meth:`resume`, event by event; the last is ``TurnEnded``."""
         self._offered()
-        return self._turn_of(None, play(self._taken_up(turn_id, results)))
+        return self._turn_of(None, play(self._waiting(turn_id, results)))
 
-    def _turn_of(self, question: Message | None, paused: Paused | None) -> Generator[Progress]:
-        if paused is None:
+    def _turn_of(
+        self, question: Message | None, resumption: Resumption | None
+    ) -> Generator[Progress]:
+        with self._alone(resumption):
+            yield from self._driven(question, play(self._claimed(resumption)))
+
+    def _driven(self, question: Message | None, taken: Taken | None) -> Generator[Progress]:
+        if taken is None:
             self._offered()
-        with self._driving(question, paused) as drive:
-            if paused is not None:
-                play(drive.oversight.resumed())
+        with self._driving(question, taken) as drive:
+            if taken is not None:
+                play(drive.oversight.resumed(taken.after))
             action = drive.start()
             while action is not None:
+                play(drive.hold(action))
                 outcome: Outcome
                 if isinstance(action, Generate):
                     outcome = yield from self._generate(drive, action)
@@ -173,12 +181,8 @@ class Session(SessionBase):
                 ended = list(drive.steps())
                 play(drive.oversight.audit(event.step for event in ended))
                 yield from ended
-            if drive.ended is None:
-                raise AssertionError("a turn always ends")
-            play(drive.oversight.keep(drive.ended, resumed=paused is not None))
-        if drive.ended.error is not None:
-            raise drive.ended.error
-        yield TurnEnded(drive.ended.turn)
+            play(drive.keep())
+        yield drive.told_end()
 
     def _describe(self, drive: Drive, action: Describe) -> Described:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fallback.ledger import Entry, Ledger
+from fallback.session.claims import Claim
 
 __all__ = ["Books"]
 
@@ -72,9 +73,9 @@ class Books:
                 paused.take(other)
         paused.put(turn_id, content)
 
-    def forget(self, turn_id: str) -> None:
-        """Let go of a turn that waits no more."""
-        self.ledger().paused.take(turn_id)
+    def claim(self, turn_id: str) -> Claim:
+        """The claim to a turn that waits; not taken yet."""
+        return Claim(self.ledger().paused, turn_id)
 
     def close(self) -> None:
         """Close what was opened here."""

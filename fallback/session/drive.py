@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from fallback.errors import BackendError
 from fallback.execution import Pace, Rates, Wake
+from fallback.execution.hooks import Steps
 from fallback.loop import (
     Action,
+    Approve,
     Approved,
     Authorised,
     Decision,
     Described,
     Ended,
+    Execute,
     Executed,
     Generate,
     Generation,
@@ -25,7 +29,9 @@ from fallback.loop import (
     Reply,
     TurnFlow,
 )
-from fallback.loop.progress import Progress, StepEnded, ToolStarted
+from fallback.loop.paused import Paused
+from fallback.loop.progress import Progress, StepEnded, ToolStarted, TurnEnded
+from fallback.loop.spent import Spent
 from fallback.messages import FinishReason, ToolResult
 from fallback.parsing.events import CallReady, Event
 from fallback.policy import Deny
@@ -45,6 +51,7 @@ class Drive:
         oversight: Oversight,
         clock: Callable[[], float],
         rates: Rates,
+        spent: Spent,
     ) -> None:
         self._flow, self._plan, self.oversight = flow, plan, oversight
         self._actions = flow.run()
@@ -55,14 +62,14 @@ class Drive:
         self._asked: Generate | None = None
         self._reply: Reply | None = None
         self._results: list[ToolResult] = []
-        self._seconds = plan.limits.turn_seconds
+        self._seconds, self._retries = plan.limits.turn_seconds, plan.limits.max_transient_retries
         self.wake = Wake()
         self.pace = Pace(
             rates=rates,
             clock=clock,
             left=self._turn_left,
             limits=plan.limits,
-            retries=plan.limits.max_transient_retries,
+            retries=max(0, plan.limits.max_transient_retries - spent.retries),
             masks=plan.masks,
         )
         self.ended: Ended | None = None
@@ -102,6 +109,46 @@ class Drive:
 
     def _turn_left(self) -> float | None:
         return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
+
+    # A turn that others may go on with ----------------------------------------------------------
+
+    def hold(self, action: Action) -> Steps[None]:
+        """Keep others from a turn that was gone on with, for as long as its next action may take.
+
+        Before calls run, what they are and all before them goes on record.
+
+        Raises:
+            LedgerError: somebody else has taken the turn over.
+        """
+        if self.oversight.claim is None:
+            return
+        so_far = self._with_retries(self._flow.so_far()) if isinstance(action, Execute) else None
+        # Nobody knows how long people take.
+        seconds = None if isinstance(action, Approve) else self._turn_left()
+        yield from self.oversight.hold(seconds, so_far)
+
+    def keep(self) -> Steps[None]:
+        """Keep the turn that has ended, if it waits; forget it, if it waited before."""
+        if self.ended is None:
+            raise AssertionError("a turn always ends")
+        paused = self.ended.paused
+        yield from self.oversight.keep(self.ended, paused and self._with_retries(paused))
+
+    def told_end(self) -> TurnEnded:
+        """The last event of the turn.
+
+        Raises:
+            FallbackError: what the outside world did wrong.
+        """
+        if self.ended is None:
+            raise AssertionError("a turn always ends")
+        if self.ended.error is not None:
+            raise self.ended.error
+        return TurnEnded(self.ended.turn)
+
+    def _with_retries(self, paused: Paused) -> Paused:
+        used = self._retries - max(0, self.pace.retries)
+        return replace(paused, spent=replace(paused.spent, retries=used))
 
     # Calls that begin early ---------------------------------------------------------------------
 

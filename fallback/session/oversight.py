@@ -7,7 +7,7 @@ method is a generator of steps, so that both kinds of session do the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,17 +18,19 @@ from fallback.ledger import Entry, Ledger, Operation
 from fallback.loop import Approve, Authorise, Decision, Job
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
+from fallback.loop.repetition import canonical
 from fallback.messages import Step, ToolCall, ToolResult
-from fallback.policy import Deny
+from fallback.policy import Deny, call_key
 from fallback.rendering.text import offered
 from fallback.session.approving import Ask, Desk
 from fallback.session.books import Books
+from fallback.session.claims import Claim
 from fallback.session.deciding import authorised
 from fallback.session.provenance import Provenance
 from fallback.session.recording import Recorder
-from fallback.tools import Tool
+from fallback.tools import Risk, Tool
 
-__all__ = ["Oversight", "take_up"]
+__all__ = ["Oversight", "lost_calls", "take_up"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +42,16 @@ class Oversight:
         books: the session's ledger.
         ask: the application's callback for approvals.
         provenance: where the turn's calls come from.
+        claim: to the turn, where it was gone on with: others may, once this process has gone.
+        lost: see :class:`~fallback.session.recording.Recorder`.
     """
 
     plan: Plan
     books: Books
     ask: Ask | None
     provenance: Provenance
+    claim: Claim | None = None
+    lost: dict[str, str] = field(default_factory=dict)
 
     def authorised(self, action: Authorise) -> Steps[tuple[Deny | None, ...]]:
         """Ask the hooks."""
@@ -68,8 +74,12 @@ class Oversight:
         return (yield from desk.decisions(action.requests))
 
     def run(self, job: Job, make: Callable[[Job], Any]) -> Steps[ToolResult]:
-        """Run a call; one that may change something is recorded before it runs."""
-        if not job.writes:
+        """Run a call; one that may change something is recorded before it runs.
+
+        In a turn that others may take over so is one that does not say that it only reads.
+        """
+        harmless = self.claim is None or job.tool.risk is Risk.READ_ONLY
+        if harmless and not job.writes:
             result: ToolResult = yield partial(make, job)
             return result
         ledger = yield self.books.ledger
@@ -84,23 +94,39 @@ class Oversight:
         if entries:
             yield partial(self.books.record, entries)
 
-    def keep(self, ended: Ended, *, resumed: bool) -> Steps[None]:
+    def hold(self, seconds: float | None, so_far: Paused | None) -> Steps[None]:
+        """Hold on to the claim for some seconds; on record comes how far the turn has come.
+
+        Raises:
+            LedgerError: somebody else has taken the turn over.
+        """
+        if self.claim is not None:
+            content = None if so_far is None else self._content(so_far)
+            yield partial(self.claim.renew, seconds, content)
+
+    def keep(self, ended: Ended, paused: Paused | None) -> Steps[None]:
         """Keep a turn that waits; forget one that was resumed and has ended.
 
         One that only the server has broken off can be resumed again: what has run is on record.
         """
-        if ended.paused is not None:
-            content = {**ended.paused.to_json(), "owner": owner_of(self.plan)}
-            yield partial(self.books.pause, ended.turn.id, content)
+        if paused is not None:
+            content = self._content(paused)
+            if self.claim is None:
+                yield partial(self.books.pause, ended.turn.id, content)
+            else:
+                yield partial(self.claim.wait, content)
             yield partial(self.books.record, [self._turn("paused")])
-        elif resumed and ended.error is None:
-            yield partial(self.books.forget, ended.turn.id)
+        elif self.claim is not None and ended.error is None:
+            yield self.claim.end
 
-    def resumed(self) -> Steps[None]:
-        """Put on record that the turn goes on."""
-        yield partial(self.books.record, [self._turn("resumed")])
+    def _content(self, paused: Paused) -> dict[str, Any]:
+        return {**paused.to_json(), "owner": owner_of(self.plan)}
 
-    def _turn(self, event: Any) -> Entry:
+    def resumed(self, after: str) -> Steps[None]:
+        """Put on record that the turn goes on; ``after`` says what became of who held it before."""
+        yield partial(self.books.record, [self._turn("resumed", after)])
+
+    def _turn(self, event: Any, detail: str = "") -> Entry:
         context = self.plan.context
         operation = Operation(
             tool="",
@@ -108,7 +134,7 @@ class Oversight:
             user=context.user or "",
             tenant=context.tenant or "",
         )
-        return Entry(event=event, operation=operation)
+        return Entry(event=event, operation=operation, detail=detail)
 
     def _recorder(self, ledger: Ledger) -> Recorder:
         return Recorder(
@@ -116,7 +142,22 @@ class Oversight:
             turn=self.plan.turn_id,
             context=self.plan.context,
             provenance=self.provenance,
+            lost=self.lost,
         )
+
+
+def lost_calls(paused: Paused, plan: Plan) -> dict[str, str]:
+    """What a turn that is gone on with has lost before: see :class:`Oversight`."""
+    found = {}
+    tools = {tool.name: tool for tool in plan.catalogue}
+    for step in paused.steps:
+        unknown = {r.call_id for r in step.results if r.kind == "outcome_unknown"}
+        for call in step.calls:
+            tool = tools.get(call.name)
+            if call.id in unknown and tool is not None and not plan.policy.writes(tool):
+                key = call_key(paused.turn_id, tool, call, plan.context)
+                found[canonical(call.name, call.arguments)] = key
+    return found
 
 
 def take_up(
@@ -144,11 +185,12 @@ def take_up(
         if call.name not in tools:
             raise UsageError(f"turn {turn_id} calls {call.name!r}, which is not among the tools")
     waiting = {result.call_id: result for result in paused.waiting}
-    if unknown := sorted(results.keys() - waiting.keys()):
+    if unknown := sorted(results.keys() - waiting.keys() - set(paused.given)):
         raise UsageError(f"turn {turn_id} does not wait for a call {unknown[0]!r}")
     made = {
         id_: _handed_in(waiting[id_], value, tools[waiting[id_].name], plan)
         for id_, value in results.items()
+        if id_ in waiting  # the others were handed in before: that counts
     }
     return paused.with_results(made)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -29,8 +29,9 @@ from fallback.ledger import (
 from fallback.ledger.values import NOTHING_HAPPENED, UNCERTAIN
 from fallback.loop import Job
 from fallback.loop.gates import WAITS
+from fallback.loop.repetition import canonical
 from fallback.messages import FailureKind, ToolCall, ToolResult
-from fallback.policy import ExecutionContext, operation_key, own_key
+from fallback.policy import ExecutionContext, call_key, operation_key, own_key
 from fallback.session.provenance import Provenance
 from fallback.tools import Tool, bind_beside
 
@@ -54,12 +55,15 @@ class Recorder:
         turn: id of the turn.
         context: on whose authority they happen.
         provenance: where its calls come from.
+        lost: keys of calls that do not say what they do and of which nobody knows whether they
+            happened, by their canonical text: the same call again is no new one.
     """
 
     ledger: Ledger
     turn: str
     context: ExecutionContext
     provenance: Provenance
+    lost: dict[str, str] = field(default_factory=dict)
 
     def key(self, tool: Tool, call: ToolCall) -> Steps[str]:
         """The idempotency key of a call: the tool's own name for it, or one within this turn."""
@@ -75,6 +79,9 @@ class Recorder:
     def run(self, job: Job, make: Callable[[Job], Any]) -> Steps[ToolResult]:
         """Run a call once.
 
+        One that does not say what it does is recorded too: for this very call, not for the next one
+        like it, and with whatever came of it, since nobody said that it changes anything.
+
         Args:
             job: the call.
             make: runs it and gives its result; plain or async.
@@ -83,7 +90,7 @@ class Recorder:
             job.tool, job.call, approval=job.approval_id, seconds=job.seconds
         )
         try:
-            key = yield from self.key(job.tool, job.call)
+            key = yield from self._key_of(job)
             begun = yield partial(self.ledger.begin, key, operation)
         except FallbackError as error:
             return _not_run(job, _UNRECORDED, "internal", str(error))
@@ -100,7 +107,13 @@ class Recorder:
             with suppress(LedgerError):  # what was raised first is what has to be heard
                 self.ledger.fail(begun, "broken off")
             raise
-        return (yield from self._settle(begun, result))
+        return (yield from self._settle(begun, result, writes=job.writes))
+
+    def _key_of(self, job: Job) -> Steps[str]:
+        if job.writes:
+            return (yield from self.key(job.tool, job.call))
+        lost = self.lost.get(canonical(job.call.name, job.call.arguments))
+        return lost or call_key(self.turn, job.tool, job.call, self.context)
 
     def _before(
         self, job: Job, operation: Operation, found: Finished | Unknown | InProgress
@@ -109,6 +122,8 @@ class Recorder:
         if isinstance(found, InProgress):
             return _not_run(job, _RUNNING, "outcome_unknown", f"{found.id} is in progress")
         if isinstance(found, Unknown):
+            if not job.writes:
+                self.lost[canonical(job.call.name, job.call.arguments)] = found.key
             detail = f"{found.id}: {found.detail}"
             return _not_run(job, _UNKNOWN, "outcome_unknown", detail)
         entry = Entry(event="replayed", operation=operation, operation_id=found.id, key=found.key)
@@ -123,10 +138,10 @@ class Recorder:
             approval=job.approval_id,
         )
 
-    def _settle(self, begun: Begun, result: ToolResult) -> Steps[ToolResult]:
+    def _settle(self, begun: Begun, result: ToolResult, *, writes: bool) -> Steps[ToolResult]:
         if result.kind in NOTHING_HAPPENED:
             settle = partial(self.ledger.fail, begun, result.content, effect="none")
-        elif result.kind in UNCERTAIN:
+        elif writes and result.kind in UNCERTAIN:
             result = replace(
                 result,
                 content=f"{result.content}\n{_PERHAPS}",
