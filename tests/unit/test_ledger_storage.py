@@ -202,9 +202,7 @@ def test_a_mistake_in_the_middle_leaves_nothing_behind(ledger_url: str) -> None:
     with Ledger.open(ledger_url) as ledger:
         refused = pytest.raises(LedgerError, match="nonsense")
         with refused, ledger._database.writing() as tx:
-            tx.all(
-                "INSERT INTO fallback_paused (turn_id, content, put_at) VALUES ('t', '{}', 0)"
-            )
+            tx.all("INSERT INTO fallback_paused (turn_id, content, put_at) VALUES ('t', '{}', 0)")
             tx.all("SELECT nonsense")
         assert ledger.paused.list() == ()
         ledger.record(Entry(event="proposed"))
