@@ -16,10 +16,12 @@ from fallback.cli.lint_command import lint
 from fallback.cli.mcp_command import mcp as mcp_command
 from fallback.cli.models_app import models
 from fallback.cli.options import (
+    Allow,
     AsJson,
     AskHere,
     Context,
     Dialect,
+    Eager,
     Endpoint,
     Host,
     LedgerUrl,
@@ -33,10 +35,13 @@ from fallback.cli.options import (
     Mode,
     Model,
     NumCtx,
+    ParallelToolCalls,
+    Respond,
     Scopes,
     Seed,
     Temperature,
     Tenant,
+    ToolChoice,
     ToolFiles,
     User,
 )
@@ -113,6 +118,11 @@ def run(
     ] = None,
     approve: AskHere = False,
     mask: Masked = None,
+    tool_choice: ToolChoice = "auto",
+    parallel_tool_calls: ParallelToolCalls = True,
+    eager: Eager = False,
+    respond: Respond = False,
+    allow: Allow = None,
     mcp: Mcp = None,
     mcp_trust: McpTrust = None,
     mcp_only: McpOnly = None,
@@ -144,6 +154,11 @@ def run(
             ledger=ledger,
             approve=approve,
             mask=tuple(name.value for name in mask or ()),
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            eager=eager,
+            respond=respond,
+            allow=None if allow is None else frozenset(allow),
             mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
         )
     )
@@ -168,6 +183,11 @@ def resume(
     ledger: LedgerUrl = None,
     approve: AskHere = False,
     mask: Masked = None,
+    tool_choice: ToolChoice = "auto",
+    parallel_tool_calls: ParallelToolCalls = True,
+    eager: Eager = False,
+    respond: Respond = False,
+    allow: Allow = None,
     mcp: Mcp = None,
     mcp_trust: McpTrust = None,
     mcp_only: McpOnly = None,
@@ -197,6 +217,11 @@ def resume(
             ledger=ledger,
             approve=approve,
             mask=tuple(name.value for name in mask or ()),
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            eager=eager,
+            respond=respond,
+            allow=None if allow is None else frozenset(allow),
             mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
         )
     )
@@ -216,9 +241,7 @@ def parse(
         Literal["stop", "length", "tool_call", "error", "cancelled"],
         typer.Option("--finish-reason", help="Why the generation ended."),
     ] = "stop",
-    tool_choice: Annotated[
-        str, typer.Option("--tool-choice", help="auto, none, required, or the name of a tool.")
-    ] = "auto",
+    tool_choice: ToolChoice = "auto",
     reasoning_open: Annotated[
         bool, typer.Option("--reasoning-open", help="The prompt itself opened the reasoning.")
     ] = False,

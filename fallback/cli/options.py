@@ -98,6 +98,27 @@ Temperature = Annotated[
     typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")]
+ToolChoice = Annotated[
+    str, typer.Option("--tool-choice", help="auto, none, required, or the name of a tool.")
+]
+ParallelToolCalls = Annotated[
+    bool,
+    typer.Option(
+        "--parallel-tool-calls/--no-parallel-tool-calls",
+        help="Whether one reply may hold several calls.",
+    ),
+]
+Eager = Annotated[
+    bool,
+    typer.Option("--eager", help="Start calls that only read while the model still writes."),
+]
+Respond = Annotated[
+    bool, typer.Option("--respond", help="Offer a tool to answer with, for models that only call.")
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="TOOL", help="Only these may be called; may be repeated."),
+]
 AskHere = Annotated[
     bool, typer.Option("--approve", help="Ask on the terminal about calls that need a person.")
 ]

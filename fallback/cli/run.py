@@ -26,7 +26,7 @@ from fallback.loop.progress import Progress
 from fallback.mcp import McpServer, McpTools
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
-from fallback.policy import ExecutionContext
+from fallback.policy import ExecutionContext, Policy
 from fallback.results import mask_personal_data, ungrounded
 from fallback.session import Session
 from fallback.toolfile import load_catalogue
@@ -60,6 +60,11 @@ class RunOptions:
     approve: bool = False
     mask: tuple[str, ...] = ()
     mcp: tuple[McpServer, ...] = ()
+    tool_choice: str = "auto"
+    parallel_tool_calls: bool = True
+    eager: bool = False
+    respond: bool = False
+    allow: frozenset[str] | None = None
 
     @property
     def authority(self) -> ExecutionContext:
@@ -185,6 +190,7 @@ def session_of(
         dialect=options.dialect,
         context=options.authority,
         ledger=ledger,
+        policy=Policy(allow=options.allow),
         approve=ask_here if options.approve else None,
         limits=options.limits,
         options=options.sampling,
@@ -192,6 +198,10 @@ def session_of(
         mask=[MASKS[name] for name in options.mask],
         grounding=ungrounded,
         mcp=mcp,
+        tool_choice=options.tool_choice,
+        parallel_tool_calls=options.parallel_tool_calls,
+        eager=options.eager,
+        respond=options.respond,
     )
 
 

@@ -263,20 +263,17 @@ def _conflict(message: str, error: ToolConflict, secrets: tuple[str, ...]) -> st
     if error.state is not None:
         lines.append(f"Current state: {mask_credentials(to_text(error.state), secrets)}")
     if error.options:
-        lines += ["Options:", *(f"- {option}" for option in error.options)]
+        options = (mask_credentials(str(option), secrets) for option in error.options)
+        lines += ["Options:", *(f"- {option}" for option in options)]
     return "\n".join(lines)
 
 
 def _partial(message: str, error: ToolPartial, secrets: tuple[str, ...]) -> str:
     """One line for each item, so that the model repeats only what failed."""
+    items = [f"{item}: ok {to_text(value)}" for item, value in error.done.items()]
+    items += [f"{item}: failed, {why}" for item, why in error.failed.items()]
     lines = [f"Partly done: {message}"]
-    lines += [
-        f"- {item}: ok {mask_credentials(to_text(value), secrets)}"
-        for item, value in error.done.items()
-    ]
-    lines += [
-        f"- {item}: failed, {mask_credentials(why, secrets)}" for item, why in error.failed.items()
-    ]
+    lines += [f"- {mask_credentials(item, secrets)}" for item in items]
     return "\n".join([*lines, "Do not repeat what is done."])
 
 

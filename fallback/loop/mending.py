@@ -24,7 +24,7 @@ from fallback.rendering import correction_text
 from fallback.rendering.text import offered
 from fallback.templating import to_json
 
-__all__ = ["Mending", "Withdrawal", "last_words"]
+__all__ = ["Mending", "Withdrawal", "last_words", "withdrawal"]
 
 _CORRECTED_ONCE = frozenset({"in_reasoning", "required_call_missing", "wrong_tool", "unknown_tool"})
 """One correction is all that helps here: the model can call, it only did not, or not that tool."""
@@ -127,6 +127,18 @@ class Mending:
         self.nudged[what] = text
         self._record.note(f"nudged: {what}")
         return aside
+
+
+_WITHDRAWN: dict[StopReason, str] = {
+    "repeated_call": "the same call was made again and again",
+    "max_calls": "no further call was allowed (max_calls_per_turn)",
+    "answered": "every call of several replies failed (max_tool_errors)",
+}
+
+
+def withdrawal(reason: StopReason) -> Withdrawal:
+    """Tools are taken away because of what has come of their calls."""
+    return Withdrawal(reason, _WITHDRAWN[reason])
 
 
 def last_words(withdrawn: Withdrawal, reading: Reading) -> Ending:

@@ -38,25 +38,27 @@ from fallback.loop.echo import PLAIN_ANSWER, echoes_example
 from fallback.loop.ending import Budget, Ending, out_of_steps
 from fallback.loop.finding import find_route
 from fallback.loop.gates import Gates
-from fallback.loop.mending import Mending, Withdrawal, last_words
+from fallback.loop.mending import Mending, Withdrawal, last_words, withdrawal
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
 from fallback.loop.spent import UNSPENT, Spent
-from fallback.messages import Message, Mode, Step, StopReason, ToolCall, ToolResult, Turn
+from fallback.messages import (
+    Message,
+    Mode,
+    Reading,
+    Step,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
 from fallback.rendering.running import running_answer
 from fallback.rendering.text import offered
 from fallback.routing import Route
 
 __all__ = ["TurnFlow"]
-
-_WITHDRAWN: dict[StopReason, str] = {
-    "repeated_call": "the same call was made again and again",
-    "max_calls": "no further call was allowed (max_calls_per_turn)",
-    "answered": "every call of several replies failed (max_tool_errors)",
-}
 
 
 class TurnFlow:
@@ -316,7 +318,7 @@ class TurnFlow:
             self._mending.went_on()
         withdrawn = handled.withdrawn or self._budget.failed(handled.results)
         if withdrawn:
-            self._tell(Withdrawal(withdrawn, _WITHDRAWN[withdrawn]))
+            self._tell(withdrawal(withdrawn))
         if others:
             proposed = len(calls) + len(others)
             self.record.note(f"only the first of {proposed} calls counts (parallel_tool_calls)")

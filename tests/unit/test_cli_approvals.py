@@ -106,6 +106,26 @@ def test_a_turn_is_begun_approved_and_finished_by_three_processes(
     assert f"no turn '{turn_id}' is waiting" in capsys.readouterr().err
 
 
+def test_a_turn_that_somebody_else_goes_on_with_is_one_line(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ollama(BOTH, "Bob has his 5.") as (host, _):
+        assert main(["run", "Pay bob 5.", *arguments(shop, host)]) == ExitCode.WAITING
+        approval = waiting(shop)
+        turn_id = approval.origin.turn
+        with Ledger.open(shop / "ledger.sqlite") as ledger:
+            ledger.approvals.approve(approval.id, "carol")
+            ledger.paused.claim(turn_id, "another", seconds=60)
+            capsys.readouterr()
+            assert main(["resume", turn_id, *arguments(shop, host)]) == ExitCode.LEDGER
+            said = capsys.readouterr().err
+            assert f"turn {turn_id} is being resumed by" in said
+            assert said.count("\n") == 1
+            ledger.paused.release(turn_id, "another")
+        assert main(["resume", turn_id, *arguments(shop, host)]) == ExitCode.OK
+    assert effects(shop) == ["balance main", "pay ada bob\x1b[31m 5"]
+
+
 def test_a_refusal_is_told_to_the_model_without_its_reason(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

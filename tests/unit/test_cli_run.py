@@ -257,6 +257,34 @@ def test_context_that_is_not_in_pairs_is_refused(pairs: tuple[str, ...]) -> None
         context_values(pairs)
 
 
+TWO = (
+    '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n'
+    '{"name": "add", "arguments": {"a": 3, "b": 4}}\n```'
+)
+ANSWER = '```tool_call\n{"name": "respond", "arguments": {"text": "It is 3."}}\n```'
+SETTINGS: list[tuple[list[str], list[str], str]] = [
+    (["--no-parallel-tool-calls"], ["ok", "denied"], "only the first call of a reply counts"),
+    (["--allow", "whoami"], ["denied", "denied"], "this is not allowed"),
+    (["--allow", "whoami", "--allow", "add", "--eager", "--respond"], ["ok", "ok"], "3"),
+    (["--tool-choice", "add"], ["ok", "ok"], "7"),
+]
+
+
+@pytest.mark.parametrize(("given", "statuses", "told"), SETTINGS, ids=lambda v: str(v)[:30])
+def test_the_settings_of_a_session_are_options_too(
+    given: list[str], statuses: list[str], told: str, tools: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    last = ANSWER if "--respond" in given else "It is 3."
+    with ollama(TWO, last) as (host, _):
+        command_line = ["run", "What is 1 + 2?", "-t", str(tools), "-m", "tiny", "--host", host]
+        assert main([*command_line, "--json", *given]) == 0
+    turn = json.loads(capfd.readouterr().out)
+    results = turn["steps"][0]["results"]
+    assert [result["status"] for result in results] == statuses
+    assert any(told in result["content"] for result in results)
+    assert turn["answer"] == "It is 3."
+
+
 def test_only_what_was_given_is_sent() -> None:
     assert RunOptions(question="x").sampling == {}
     assert RunOptions(question="x", temperature=0.0).sampling == {"temperature": 0.0}

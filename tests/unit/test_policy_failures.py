@@ -65,6 +65,26 @@ def test_what_a_result_says_of_another_try_is_what_the_table_says(
     assert ("tried 4 times" in result.warnings) is (retry == "application")
 
 
+SECRET = "token=abcdef123456"
+LEAKS: list[BaseException] = [
+    ToolConflict("closed", state=SECRET, options=[f"use {SECRET}"]),
+    ToolPartial(SECRET, done={SECRET: SECRET}, failed={f"b {SECRET}": SECRET}),
+]
+
+
+@pytest.mark.parametrize("raised", LEAKS, ids=lambda v: type(v).__name__)
+def test_no_part_of_a_failure_tells_a_credential(raised: BaseException) -> None:
+    @tool(risk=Risk.READ_ONLY)
+    def look() -> str:
+        """Look."""
+        raise raised
+
+    session = a_session(Session, [look], [reply("prompt", ("look", {})), "So."])
+    (result,) = run(session, "Look.").steps[0].results
+    assert "token=***" in result.content
+    assert "abcdef123456" not in result.content
+
+
 WRONG: list[tuple[Any, str]] = [
     (("nope", {}), "unknown_tool"),
     (("look", {"item": 7, "more": 1}), "invalid_arguments"),
