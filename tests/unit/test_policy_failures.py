@@ -65,10 +65,10 @@ def test_what_a_result_says_of_another_try_is_what_the_table_says(
     assert ("tried 4 times" in result.warnings) is (retry == "application")
 
 
-SECRET = "token=abcdef123456"
+NAMED = "token=abcdef123456"
 LEAKS: list[BaseException] = [
-    ToolConflict("closed", state=SECRET, options=[f"use {SECRET}"]),
-    ToolPartial(SECRET, done={SECRET: SECRET}, failed={f"b {SECRET}": SECRET}),
+    ToolConflict("closed", state=NAMED, options=[f"use {NAMED}"]),
+    ToolPartial(NAMED, done={NAMED: NAMED}, failed={f"b {NAMED}": NAMED}),
 ]
 
 
