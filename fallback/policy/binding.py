@@ -70,9 +70,12 @@ def operation_key(
     return _digest("operation", [turn, tool.name, arguments, authority(context, tool)])
 
 
-def call_key(turn: str, tool: Tool, call: ToolCall, context: ExecutionContext) -> str:
-    """Names one call of one reply: the same call again, in a later reply, is another one."""
-    made = [turn, call.id, tool.name, call.arguments, authority(context, tool)]
+def call_key(turn: str, step: int, tool: Tool, call: ToolCall, context: ExecutionContext) -> str:
+    """Names one call of one reply: the same call again, in a later reply, is another one.
+
+    The number of the reply is part of it, for servers give the same ids again.
+    """
+    made = [turn, step, call.id, tool.name, call.arguments, authority(context, tool)]
     return _digest("call", made)
 
 

@@ -155,7 +155,7 @@ def lost_calls(paused: Paused, plan: Plan) -> dict[str, str]:
         for call in step.calls:
             tool = tools.get(call.name)
             if call.id in unknown and tool is not None and not plan.policy.writes(tool):
-                key = call_key(paused.turn_id, tool, call, plan.context)
+                key = call_key(paused.turn_id, step.index, tool, call, plan.context)
                 found[canonical(call.name, call.arguments)] = key
     return found
 

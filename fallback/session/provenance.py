@@ -40,7 +40,7 @@ class Provenance:
         self._turn, self._conversation = turn, conversation
         self._context = context
         self._model, self.digest, self._dialect = model, digest, dialect
-        self._step = 0
+        self.step = 0  # number of the reply that was heard last
         self._mode: Mode = "prompt"
         self._reply_hash = ""
 
@@ -55,7 +55,7 @@ class Provenance:
         """
         made = [(call.name, call.arguments) for call in reported]
         said = f"{raw}\n{json.dumps(made)}" if made else raw
-        self._step, self._mode = step, mode
+        self.step, self._mode = step, mode
         # Lone surrogates are text all the same.
         self._reply_hash = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -64,7 +64,7 @@ class Provenance:
         return Origin(
             conversation=self._conversation,
             turn=self._turn,
-            step=self._step,
+            step=self.step,
             call_id=call_id,
             reply_hash=self._reply_hash,
         )

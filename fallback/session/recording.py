@@ -113,7 +113,9 @@ class Recorder:
         if job.writes:
             return (yield from self.key(job.tool, job.call))
         lost = self.lost.get(canonical(job.call.name, job.call.arguments))
-        return lost or call_key(self.turn, job.tool, job.call, self.context)
+        if lost is not None:
+            return lost
+        return call_key(self.turn, self.provenance.step, job.tool, job.call, self.context)
 
     def _before(
         self, job: Job, operation: Operation, found: Finished | Unknown | InProgress
