@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from fallback.catalogue import Catalogue
 from fallback.messages import FinishReason, Message, Mode, Usage
@@ -56,7 +56,8 @@ class GenerationRequest:
 
     ``stop`` is added to the model's own stop strings, never in place of them.
     ``options`` are Ollama's (``temperature``, ``seed``, ``num_predict`` ...). ``keep_alive`` goes
-    before the backend's own.
+    before the backend's own. ``endpoint`` is for prompt mode and a backend that has the choice; its
+    own setting goes before it.
     """
 
     model: str
@@ -70,6 +71,7 @@ class GenerationRequest:
     num_ctx: int | None = None
     think: bool | str | None = None
     keep_alive: str | float | None = None
+    endpoint: Literal["auto", "generate", "chat"] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

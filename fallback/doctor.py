@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 
+from fallback.backend import ModelInfo
 from fallback.errors import BackendError, CapabilityError, FallbackError
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.ollama import OllamaBackend
+from fallback.profiles import Found, ProfileError, Profiles, WayEvidence, advice_of
 from fallback.routing import choose
 
 CORE = ("httpx", "jinja2", "jiter", "jsonschema-rs", "lark", "pydantic", "rich", "typer")
@@ -43,6 +45,25 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileReport:
+    """The profile of a model.
+
+    Attributes:
+        path: the file.
+        shipped: whether it came with the package.
+        way: what was measured to be best; empty if the file cannot be read.
+        trouble: why ``auto`` does not go by it; empty if it does.
+        evidence: a sentence each: the way itself, and then each other one that was tried.
+    """
+
+    path: str
+    shipped: bool
+    way: str = ""
+    trouble: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport:
     """One model of the server.
 
@@ -52,6 +73,7 @@ class ModelReport:
         window: tokens that would be asked for.
         trained: the largest window it was trained for, in tokens; ``None`` if the server is silent.
         live: the window it is loaded with now; ``None`` while it is not loaded.
+        profile: what was measured of it, if anything was.
         note: something to know before choosing it.
     """
 
@@ -63,6 +85,7 @@ class ModelReport:
     window: int
     trained: int | None
     live: int | None = None
+    profile: ProfileReport | None = None
     note: str = ""
 
 
@@ -101,7 +124,8 @@ def examine(
     troubles: list[Trouble] = []
     packages = {name: _version(name) for name in (*CORE, *ENGINE)}
     troubles += _missing(packages)
-    server, models = _look(host, environ, limits, troubles)
+    profiles = _profiles(environ, troubles)
+    server, models = _look(host, environ, limits, profiles, troubles)
     return Report(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
@@ -135,6 +159,14 @@ def _version(distribution: str) -> str | None:
         return None
 
 
+def _profiles(environ: Mapping[str, str], troubles: list[Trouble]) -> Profiles:
+    try:
+        return Profiles.of(environ.get("FALLBACK_PROFILE") or "auto")
+    except ProfileError as error:
+        troubles.append(_trouble("the profile of FALLBACK_PROFILE", error))
+        return Profiles()
+
+
 def _missing(packages: Mapping[str, str | None]) -> list[Trouble]:
     gone = [name for name in CORE if packages[name] is None]
     if not gone:
@@ -146,6 +178,7 @@ def _look(
     host: str | None,
     environ: Mapping[str, str],
     limits: Limits,
+    profiles: Profiles,
     troubles: list[Trouble],
 ) -> tuple[Server | None, tuple[ModelReport, ...]]:
     """The server and its models; whatever fails is added to the troubles."""
@@ -157,7 +190,7 @@ def _look(
         return None, ()
     try:
         server = _server(address, backend)
-        models = _models(backend, limits, troubles)
+        models = _models(backend, limits, profiles, troubles)
     except FallbackError as error:
         troubles.append(_trouble(f"{backend.where} ({address.why})", error))
         return None, ()
@@ -187,14 +220,15 @@ def _server(address: Address, backend: OllamaBackend) -> Server:
 
 
 def _models(
-    backend: OllamaBackend, limits: Limits, troubles: list[Trouble]
+    backend: OllamaBackend, limits: Limits, profiles: Profiles, troubles: list[Trouble]
 ) -> tuple[ModelReport, ...]:
     live = _live_windows(backend)
     reports = []
     for listed in backend.tags():
         name = str(listed.get("name") or listed.get("model") or "")
         try:
-            reports.append(_model(backend, name, live.get(name), limits))
+            info = backend.describe(name)
+            reports.append(_model(info, live.get(name), limits, profiles.find(info)))
         except BackendError as error:
             troubles.append(_trouble(f"model {name!r}", error))
     return tuple(reports)
@@ -208,11 +242,11 @@ def _live_windows(backend: OllamaBackend) -> dict[str, object]:
         return {}
 
 
-def _model(backend: OllamaBackend, name: str, live: object, limits: Limits) -> ModelReport:
-    info = backend.describe(name)
+def _model(info: ModelInfo, live: object, limits: Limits, profile: Found | None) -> ModelReport:
     trained = info.context_length
+    usable = profile is not None and not profile.trouble and profile.profile
     try:
-        route = choose(info)
+        route = choose(info, "auto", advice_of(usable) if usable else None)
         mode, why = route.mode, route.why
     except CapabilityError as error:
         mode, why = None, str(error)
@@ -222,7 +256,7 @@ def _model(backend: OllamaBackend, name: str, live: object, limits: Limits) -> M
     elif info.family is None and mode is not None:
         note = "chat format not known here; the server renders prompts with the model's template"
     return ModelReport(
-        name=name,
+        name=info.name,
         family=info.family,
         capabilities=None if info.capabilities is None else tuple(sorted(info.capabilities)),
         mode=mode,
@@ -230,5 +264,24 @@ def _model(backend: OllamaBackend, name: str, live: object, limits: Limits) -> M
         window=info.details.get("num_ctx") or min(trained or limits.num_ctx, limits.num_ctx),
         trained=trained,
         live=live if isinstance(live, int) else None,
+        profile=None if profile is None else _profile(profile),
         note=note,
     )
+
+
+def _profile(found: Found) -> ProfileReport:
+    profile = found.profile
+    if profile is None:
+        return ProfileReport(path=str(found.path), shipped=found.shipped, trouble=found.trouble)
+    seen = profile.evidence
+    return ProfileReport(
+        path=str(found.path),
+        shipped=found.shipped,
+        way=profile.way,
+        trouble=found.trouble,
+        evidence=(seen.sentence, *(f"{_seen(way)} {way.sentence}".strip() for way in seen.ways)),
+    )
+
+
+def _seen(way: WayEvidence) -> str:
+    return f"{way.name}: {way.rate:.0%} of {way.n} ({way.low:.0%} to {way.high:.0%})"

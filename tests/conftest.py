@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +97,7 @@ def loopback_only() -> Iterator[None]:
 def neutral_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _SHELL_SETTINGS:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(Path(os.devnull) / "profiles"))
 
 
 @pytest.fixture

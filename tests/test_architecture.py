@@ -26,7 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "templating",
     ),
     "3 decisions": ("backend", "routing", "policy", "loop"),
-    "4 I/O": ("execution", "ledger", "mcp", "ollama", "hosts", "engine", "session"),
+    "4 I/O": ("execution", "ledger", "mcp", "ollama", "hosts", "engine", "profiles", "session"),
     "5 edges": (
         "cli",
         "testing",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fallback.cli.exits import ExitCode, exit_code_of
 from fallback.cli.output import console, visible, write_json
-from fallback.doctor import ModelReport, Report, examine
+from fallback.doctor import ModelReport, ProfileReport, Report, examine
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +63,20 @@ def _print_model(model: ModelReport, out: Console) -> None:
     trained = "" if model.trained is None else f" of {model.trained:,} trained"
     live = "" if model.live is None else f"; loaded with {model.live:,}"
     _line(out, "", f"window {model.window:,} tokens{trained}{live}")
+    if model.profile is not None:
+        _print_profile(model.profile, model.name, out)
     if model.note:
         _line(out, "", f"note: {model.note}", "yellow")
+
+
+def _print_profile(profile: ProfileReport, model: str, out: Console) -> None:
+    came = "came with fallback" if profile.shipped else "calibrated here"
+    _line(out, "", f"profile {profile.path} ({came}): {profile.way or 'not readable'}")
+    if profile.trouble:
+        again = f"measure again with: fallback calibrate {model}"
+        _line(out, "", f"the profile is not used: {profile.trouble}; {again}", "yellow")
+    for sentence in profile.evidence:
+        _line(out, "", f"  {sentence}")
 
 
 def _line(out: Console, label: str, text: str, style: str = "") -> None:

@@ -23,6 +23,7 @@ from fallback.errors import (
     ModelNotFoundError,
     ToolFileError,
 )
+from fallback.profiles.record import ProfileError
 
 
 class ExitCode(IntEnum):
@@ -52,7 +53,9 @@ MEANING: dict[ExitCode, str] = {
         "the turn ended without an answer (step limit, deadline, ...), or fuzzing broke a law"
     ),
     ExitCode.USAGE: "the command line or a setting is wrong",
-    ExitCode.FILE: "a file (tools, a flow, a batch, a suite, results) cannot be read or written",
+    ExitCode.FILE: (
+        "a file (tools, a flow, a batch, a suite, results, a profile) cannot be read or written"
+    ),
     ExitCode.UNREACHABLE: "no model server answers, and no embedded engine is installed",
     ExitCode.MODEL_UNKNOWN: "the server does not have the model",
     ExitCode.CAPABILITY: "the model cannot do what was asked of it",
@@ -70,6 +73,7 @@ MEANING: dict[ExitCode, str] = {
 
 # First match wins, so a class stands before its parents.
 _BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
+    (ProfileError, ExitCode.FILE),
     (ToolFileError, ExitCode.FILE),
     (FlowFileError, ExitCode.FILE),
     (InputError, ExitCode.FILE),

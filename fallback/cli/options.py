@@ -80,8 +80,17 @@ Mode = Annotated[
     typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
 ]
 Dialect = Annotated[
-    Literal["fenced", "pythonic", "hermes", "inline"],
-    typer.Option("--dialect", help="How the model is told to write a call."),
+    Literal["fenced", "pythonic", "hermes", "inline"] | None,
+    typer.Option("--dialect", help="How the model is told to write a call. Default: fenced."),
+]
+Profile = Annotated[
+    str,
+    typer.Option(
+        "--profile",
+        envvar="FALLBACK_PROFILE",
+        metavar="auto|off|FILE",
+        help="What mode auto goes by where the model was calibrated.",
+    ),
 ]
 Endpoint = Annotated[
     Literal["auto", "generate", "chat"],

@@ -27,6 +27,7 @@ from fallback.mcp import McpServer, McpTools
 from fallback.messages import Turn
 from fallback.ollama import Endpoint, OllamaBackend
 from fallback.policy import ExecutionContext, Policy
+from fallback.profiles import Profiles
 from fallback.results import mask_personal_data, ungrounded
 from fallback.session import Session
 from fallback.toolfile import load_catalogue
@@ -45,8 +46,9 @@ class RunOptions:
     model: str | None = None
     mode: Literal["auto", "native", "prompt"] = "auto"
     host: str | None = None
-    dialect: str = "fenced"
+    dialect: str | None = None
     endpoint: Endpoint = "auto"
+    profile: str = "auto"
     as_json: bool = False
     max_steps: int | None = None
     num_ctx: int | None = None
@@ -188,6 +190,7 @@ def session_of(
         backend=backend,
         mode=options.mode,
         dialect=options.dialect,
+        profile=Profiles.of(options.profile, warn=complain),
         context=options.authority,
         ledger=ledger,
         policy=Policy(allow=options.allow),

@@ -17,6 +17,7 @@ from fallback.errors import BackendError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import FinishReason, Reading, ToolCall, ToolResult, Usage
 from fallback.policy.rules import Deny
+from fallback.routing import Advice
 from fallback.tools import Tool
 
 __all__ = [
@@ -166,9 +167,10 @@ Action = Describe | Generate | Authorise | Approve | Execute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What the backend says; ``error`` where it could not."""
+    """What the backend says; ``error`` where it could not. ``advice`` is what was measured."""
 
     info: ModelInfo | None = None
+    advice: Advice | None = None
     error: BackendError | None = None
     elapsed: float = 0.0
 

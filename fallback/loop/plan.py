@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fallback.backend import GenerationRequest
@@ -22,6 +22,8 @@ from fallback.routing import Route
 
 __all__ = ["Ended", "Plan"]
 
+_ADVISED = ("dialect", "endpoint", "read_text", "think", "num_ctx")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -30,6 +32,8 @@ class Plan:
     Attributes:
         mode: ``auto`` asks the backend what the model can do and falls back to ``prompt``.
         route: what an earlier turn found out about this model; spares asking again.
+        own: names of the settings that the caller has made himself; no advice changes them.
+        endpoint: where prompts are sent in prompt mode, if the backend has the choice.
         instructions: the application's system prompt.
         tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
         parallel: whether one reply may hold several calls; otherwise only the first one counts.
@@ -52,6 +56,8 @@ class Plan:
     dialect: Dialect = FENCED
     mode: Literal["auto", "native", "prompt"] = "auto"
     route: Route | None = None
+    own: frozenset[str] = frozenset()
+    endpoint: Literal["auto", "generate", "chat"] = "auto"
     instructions: str = ""
     tool_choice: str = "auto"
     parallel: bool = True
@@ -69,6 +75,14 @@ class Plan:
     grounding: GroundingCheck | None = None
     num_ctx: int | None = None
     think: bool | str | None = None
+
+    def advised(self, route: Route) -> Plan:
+        """The plan with what the route's advice says, but for the caller's own settings."""
+        said = {name: getattr(route.advice, name, None) for name in _ADVISED}
+        given = {n: v for n, v in said.items() if v is not None and n not in self.own}
+        if "num_ctx" in given:  # sizes are relative to the real window
+            given["limits"] = replace(self.limits, num_ctx=given["num_ctx"])
+        return replace(self, **given) if given else self
 
     def request(
         self, mode: Mode, messages: tuple[Message, ...], *, tool_choice: str
@@ -108,6 +122,7 @@ class Plan:
             options=self.options,
             num_ctx=self.num_ctx,
             think=self.think,
+            endpoint=self.endpoint,
         )
 
 

@@ -102,11 +102,15 @@ class TurnFlow:
         self._called = False
         self._withdrawn: Withdrawal | None = None
 
+    @property
+    def plan(self) -> Plan:
+        """What is to be done; once the route is found, with what was advised."""
+        return self._plan
+
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
         try:
-            self._route = yield from find_route(self._plan, self._paused, self._budget)
-            self._mode = self._route.mode
+            yield from self._find_route()
             if self._paused is not None:
                 yield from self._resume(self._paused)
             while True:
@@ -122,6 +126,13 @@ class TurnFlow:
             return self._ended(ending)
 
     # Asking -------------------------------------------------------------------------------------
+
+    def _find_route(self) -> Generator[Action, Outcome, None]:
+        self._route = yield from find_route(self._plan, self._paused, self._budget)
+        self._mode = self._route.mode
+        self._plan = self._plan.advised(self._route)
+        self._asking = Asking(self._plan)
+        self._mending = Mending(self._plan, self.record)
 
     def _generate(self) -> Generator[Action, Outcome, Generation]:
         plan, record = self._plan, self.record

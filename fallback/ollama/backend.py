@@ -150,27 +150,32 @@ class OllamaBackend:
         asked = self._asked(request.model, num_ctx=num_ctx, trained=trained)
         if request.mode == "native":
             return plan_native(request, profile, sending), asked
-        if self.endpoint != "chat" and profile.family and not _has_images(request):
+        if self._endpoint(request) != "chat" and profile.family and not _has_images(request):
             return plan_raw(request, profile, sending), asked
         way = yield from self._way_flow(request, profile, sending)
         make = plan_system if way.form == "system" else plan_chat
         return make(request, profile, sending, way), asked
 
+    def _endpoint(self, request: GenerationRequest) -> Endpoint:
+        """Which one prompt mode uses: as we were told, or else as the request would like."""
+        return request.endpoint if self.endpoint == "auto" else self.endpoint
+
     def _way_flow(
         self, request: GenerationRequest, profile: Profile, sending: Sending
     ) -> Flow[Way]:
         """How to ask a model whose family is not known; found out once."""
-        only_chat = self.endpoint == "chat" or _has_images(request)
-        key = (only_chat, self.endpoint, think_field(request, profile))
+        endpoint = self._endpoint(request)
+        only_chat = endpoint == "chat" or _has_images(request)
+        key = (only_chat, endpoint, think_field(request, profile))
         way = self._memory.way(profile, key)
         if way is not None:
             return way
         seen = None
         if not only_chat:
             seen = survival((yield probe_system(request, profile, sending)))
-            if seen is not None and (seen.system or self.endpoint == "generate"):
+            if seen is not None and (seen.system or endpoint == "generate"):
                 way = Way("system", folded=not seen.system, opened=seen.opened)
-            elif self.endpoint == "generate":
+            elif endpoint == "generate":
                 way = Way("system", folded=True)
         if way is None:
             # A server that showed no prompt just now would generate in place of showing this one.

@@ -139,7 +139,8 @@ class AsyncSession(SessionBase):
         except BackendError as error:
             yield Described(error=error, elapsed=drive.elapsed)
         else:
-            yield Described(info=info, elapsed=drive.elapsed)
+            advice = await asyncio.to_thread(self._profiles.advice, info)
+            yield Described(info=info, advice=advice, elapsed=drive.elapsed)
 
     async def _generate(self, drive: Drive, action: Generate) -> AsyncGenerator[Progress | Outcome]:
         if action.delay and not await apause(action.delay, drive.wake):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import PROMPTED, Dialect
+from fallback.dialects.record import FENCED, PROMPTED, Dialect
 from fallback.errors import (
     ConfigurationError,
     LedgerError,
@@ -41,6 +41,7 @@ from fallback.loop.respond import respond_tool
 from fallback.loop.spent import UNSPENT
 from fallback.messages import Message, Turn
 from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
+from fallback.profiles import Profiles
 from fallback.results import GroundingCheck
 from fallback.routing import Route
 from fallback.session.approving import Ask
@@ -73,7 +74,7 @@ class SessionBase:
         host: str | None = None,
         mode: RequestedMode = "auto",
         backend: Any = None,
-        dialect: str | Dialect = "fenced",
+        dialect: str | Dialect | None = None,
         instructions: str = "",
         context: ExecutionContext | Mapping[str, Any] | None = None,
         policy: Policy = DEFAULT_POLICY,
@@ -88,7 +89,8 @@ class SessionBase:
         endpoint: RequestedEndpoint = "auto",
         num_ctx: int | None = None,
         think: bool | str | None = None,
-        read_text: bool = True,
+        read_text: bool | None = None,
+        profile: str | Path | Profiles = "auto",
         parallel_tool_calls: bool = True,
         eager: bool = False,
         respond: bool = False,
@@ -107,10 +109,12 @@ class SessionBase:
         self._injected = authority.injected
         for tool in catalogue:
             check_context(tool, self._injected)
+        own = {"dialect": dialect, "read_text": read_text, "num_ctx": num_ctx, "think": think}
         self._plan = Plan(
+            own=frozenset(name for name, value in own.items() if value is not None),
             model=model,
             catalogue=catalogue,
-            dialect=_dialect(dialect),
+            dialect=FENCED if dialect is None else _dialect(dialect),
             mode=mode,
             instructions=instructions,
             tool_choice=tool_choice,
@@ -121,7 +125,7 @@ class SessionBase:
             options={"temperature": 0.0, **(options or {})},
             num_ctx=num_ctx,
             think=think,
-            read_text=read_text,
+            read_text=read_text is not False,
             parallel=parallel_tool_calls,
             eager=eager,
             respond=respond,
@@ -131,6 +135,7 @@ class SessionBase:
         self._offer = ToolOffer(catalogue, mcp, limits)
         if not self._offer.outside:
             _choice(tool_choice, catalogue)
+        self._profiles = profile if isinstance(profile, Profiles) else Profiles.of(profile)
         self._ask = approve
         self._books = Books(ledger, authority.clock)
         self._conversation = f"conversation_{secrets.token_hex(8)}"

@@ -46,8 +46,8 @@ class Session(SessionBase):
             then this machine, then the embedded engine.
         mode: ``native``, ``prompt``, or ``auto`` to find out.
         backend: used in place of ``host``; it is not closed with the session.
-        dialect: how calls are written in prompt mode: ``fenced``, ``pythonic``,
-            ``hermes`` or ``inline``.
+        dialect: how calls are written in prompt mode: ``fenced`` (unless the model's profile says
+            otherwise), ``pythonic``, ``hermes`` or ``inline``.
         instructions: the application's system prompt.
         context: who is asking and what he may do; a mapping is taken for the values of injected
             parameters, such as an account. The model never sees them.
@@ -82,6 +82,10 @@ class Session(SessionBase):
             tools that there are when it begins.
         read_text: whether, in native mode, a reply in which the server reports no calls is searched
             for them; without it the session takes the server's word, as most applications do.
+        profile: what mode ``auto`` goes by where the model was measured (``fallback calibrate``):
+            ``auto`` looks for its profile, ``off`` does not, a path names the file. The arguments
+            ``dialect``, ``endpoint``, ``num_ctx``, ``think`` and ``read_text`` go before it, and
+            with another ``mode`` it says nothing.
 
     A session keeps its conversation over many :meth:`run` calls and is used by one thread at a
     time.
@@ -189,7 +193,7 @@ class Session(SessionBase):
             info = self._backend.describe(action.model)
         except BackendError as error:
             return Described(error=error, elapsed=drive.elapsed)
-        return Described(info=info, elapsed=drive.elapsed)
+        return Described(info=info, advice=self._profiles.advice(info), elapsed=drive.elapsed)
 
     def _generate(self, drive: Drive, action: Generate) -> Generator[Progress, None, Outcome]:
         if action.delay and not pause(action.delay, drive.wake):

@@ -95,6 +95,10 @@ class Drive:
         except StopIteration as stop:
             self.ended = checked(stop.value, self._plan)
             return None
+        finally:
+            if isinstance(outcome, Described):  # what was measured may have changed the plan
+                self.oversight.provenance.dialect = self._flow.plan.dialect.name
+                self.pace.limits = self._flow.plan.limits
 
     def steps(self) -> Iterator[StepEnded]:
         """The steps that have ended since the last time."""

@@ -39,7 +39,7 @@ class Provenance:
     ) -> None:
         self._turn, self._conversation = turn, conversation
         self._context = context
-        self._model, self.digest, self._dialect = model, digest, dialect
+        self._model, self.digest, self.dialect = model, digest, dialect
         self.step = 0  # number of the reply that was heard last
         self._mode: Mode = "prompt"
         self._reply_hash = ""
@@ -75,7 +75,7 @@ class Provenance:
         return Versions(
             model=self._model,
             model_digest=self.digest,
-            template_hash=template_version(self._dialect) if self._mode == "prompt" else "",
+            template_hash=template_version(self.dialect) if self._mode == "prompt" else "",
             schema_hash=tool_version(tool) if tool else "",
         )
 

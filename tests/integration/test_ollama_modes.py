@@ -228,3 +228,19 @@ def test_a_model_mistake_that_the_server_makes_a_500_can_be_told_from_the_rest(
         way.stream(backend, native())
     assert caught.value.status == 500
     assert "error parsing tool call" in caught.value.detail
+
+
+# Where a request would like to go -----------------------------------------------------------------
+
+
+def test_a_request_can_choose_the_endpoint_where_nobody_else_has(way: Any, ollama: Any) -> None:
+    ollama.has_model()
+    ollama.streams("/api/chat", {"message": {"content": "Hello"}}, CHAT_DONE)
+    ollama.streams("/api/generate", {"response": "Hello"}, DONE)
+    for backend, path in (
+        (OllamaBackend(ollama.url), "chat"),
+        (OllamaBackend(ollama.url, endpoint="generate"), "generate/raw/chatml"),
+    ):
+        (first, *_) = way.stream(backend, asked(endpoint="chat"))
+        assert first.path.startswith(path)
+        backend.close()

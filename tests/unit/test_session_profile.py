@@ -1,0 +1,173 @@
+"""Mode ``auto`` goes by what was measured, as far as the caller has not said otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profile_kit import profile_of
+
+from fallback import AsyncSession, Session
+from fallback.backend import GenerationRequest, ModelInfo
+from fallback.ledger import Ledger
+from fallback.messages import Turn
+from fallback.profiles import Profiles, save
+from fallback.profiles.places import file_name
+from fallback.testing import ScriptedBackend
+
+INFO = ModelInfo(name="m", digest="scripted")
+OSLO = '```tool_code\nget_weather(city="Oslo")\n```'
+
+
+def get_weather(city: str) -> str:
+    """Current weather.
+
+    Args:
+        city: the city.
+    """
+    return f"fine in {city}"
+
+
+def blocking(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
+    with Session("m", [get_weather], backend=backend, **settings) as session:
+        return [session.run(question) for question in questions]
+
+
+def awaiting(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
+    async def run() -> list[Turn]:
+        async with AsyncSession("m", [get_weather], backend=backend, **settings) as session:
+            return [await session.run(question) for question in questions]
+
+    return asyncio.run(run())
+
+
+DRIVERS = pytest.mark.parametrize("drive", [blocking, awaiting])
+Drive = Callable[..., list[Turn]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def measured(folder: Path, **given: Any) -> Path:
+    path = folder / file_name("m", "scripted")
+    save(profile_of(INFO, **given), path)
+    return path
+
+
+def prompt_of(request: GenerationRequest) -> str:
+    return request.messages[0].content
+
+
+@DRIVERS
+def test_a_profile_decides_mode_dialect_endpoint_example_window_and_thinking(
+    drive: Drive, folder: Path
+) -> None:
+    measured(folder, example=False, endpoint="chat", num_ctx=2048, think=False)
+    backend = ScriptedBackend([OSLO, "It is fine.", "Bye."], capabilities=["tools"])
+    first, _ = drive(backend, "Weather in Oslo?", "Thanks!")
+    assert first.tools_used == ("get_weather",)
+    assert first.steps[0].mode == "prompt"
+    for request in backend.requests:
+        assert "tool_code" in prompt_of(request)
+        assert (request.endpoint, request.num_ctx, request.think) == ("chat", 2048, False)
+    with_example = ScriptedBackend(["Hello."], capabilities=["tools"])
+    drive(with_example, "Weather in Oslo?", mode="prompt", dialect="pythonic")
+    assert prompt_of(with_example.requests[0]) != prompt_of(backend.requests[0])
+
+
+@DRIVERS
+def test_a_native_profile_can_leave_text_unread(drive: Drive, folder: Path) -> None:
+    measured(folder, way="native", mode="native", dialect="", read_text=False)
+    backend = ScriptedBackend([OSLO], capabilities=["tools"])
+    (turn,) = drive(backend, "Weather in Oslo?")
+    assert turn.steps[0].mode == "native"
+    assert turn.answer == OSLO
+
+
+@DRIVERS
+def test_the_callers_own_settings_go_before_the_profile(drive: Drive, folder: Path) -> None:
+    measured(folder, num_ctx=2048, think=False)
+    backend = ScriptedBackend(["Hello."], capabilities=["tools"])
+    drive(backend, "Hi", dialect="fenced", num_ctx=4096, think=True)
+    (request,) = backend.requests
+    assert "tool_call" in prompt_of(request)
+    assert "tool_code" not in prompt_of(request)
+    assert (request.num_ctx, request.think) == (4096, True)
+    native = ScriptedBackend(["Hello."], capabilities=["tools"])
+    (turn,) = drive(native, "Hi", mode="native")
+    assert turn.steps[0].mode == "native"
+    off = ScriptedBackend(["Hello."], capabilities=["tools"])
+    (turn,) = drive(off, "Hi", profile="off")
+    assert turn.steps[0].mode == "native"
+
+
+@DRIVERS
+def test_a_stale_profile_is_warned_of_and_left_alone(drive: Drive, folder: Path) -> None:
+    path = folder / file_name("m", "old")
+    save(replace(profile_of(INFO), digest="old"), path)
+    said: list[str] = []
+    backend = ScriptedBackend(["Hello.", "Hello."], capabilities=["tools"])
+    turn, _ = drive(backend, "Hi", "Hi", profile=Profiles(warn=said.append))
+    assert turn.steps[0].mode == "native"
+    (line,) = said
+    assert "fallback calibrate m" in line
+
+
+def test_a_profile_for_native_mode_is_no_reason_to_ask_a_server_that_refuses_tools(
+    folder: Path,
+) -> None:
+    measured(folder, way="native+read", mode="native", dialect="")
+    backend = ScriptedBackend(["Hello."])
+    (turn,) = blocking(backend, "Hi")
+    assert turn.steps[0].mode == "prompt"
+
+
+def test_a_turn_that_is_taken_up_again_is_asked_as_it_was_begun(
+    folder: Path, tmp_path: Path
+) -> None:
+    from fallback.tools import Tool
+
+    measured(folder)
+    pay = Tool.from_dict(
+        {"name": "pay", "description": "Pays.", "parameters": {"type": "object"}},
+        handler=lambda: "paid",
+        risk="destructive",
+    )
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        first = ScriptedBackend(["```tool_code\npay()\n```"], capabilities=["tools"])
+        with Session("m", [pay], backend=first, ledger=ledger) as session:
+            turn = session.run("Pay!")
+        assert turn.stop_reason == "approval_required"
+        ledger.approvals.approve(turn.waiting[0].approval, "Ada")
+        second = ScriptedBackend(["Done."], capabilities=["tools"])
+        with Session("m", [pay], backend=second, ledger=ledger) as session:
+            assert session.resume(turn.id).answer == "Done."
+    assert "tool_code" in prompt_of(second.requests[0])
+
+
+def test_the_ledger_is_told_the_templates_of_the_measured_dialect(
+    folder: Path, tmp_path: Path
+) -> None:
+    from fallback.templating import template_version
+    from fallback.tools import Tool
+
+    measured(folder)
+    save_it = Tool.from_dict(
+        {"name": "save", "description": "Saves.", "parameters": {"type": "object"}},
+        handler=lambda: "saved",
+        risk="reversible_write",
+    )
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        backend = ScriptedBackend(["```tool_code\nsave()\n```", "Done."], capabilities=["tools"])
+        with Session("m", [save_it], backend=backend, ledger=ledger, approve=lambda _: True) as s:
+            assert s.run("Save!").tools_used == ("save",)
+        entries = [entry.body for entry in ledger.entries()]
+    told = [body["versions"]["template_hash"] for body in entries if body["event"] == "started"]
+    assert told == [template_version("pythonic")]
