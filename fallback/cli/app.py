@@ -9,6 +9,7 @@ import typer
 
 from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
+from fallback.cli.calibrate_app import calibrate
 from fallback.cli.exits import MEANING
 from fallback.cli.flow_command import flow
 from fallback.cli.ledger_app import ledger as ledger_commands
@@ -351,4 +352,5 @@ def engine_serve(
 
 
 app.command()(compare_app.compare)
+app.command()(calibrate)
 app.command()(compare_app.report)

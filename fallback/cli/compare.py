@@ -5,20 +5,18 @@ from __future__ import annotations
 import datetime
 import platform
 import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from fallback.cli.exits import ExitCode, exit_code_of
-from fallback.cli.output import complain, console, error_line, visible
+from fallback.cli.output import complain
+from fallback.cli.progress import say, watching, without_login
 
 if TYPE_CHECKING:
     from fallback.compare.running import Summary
-    from fallback.compare.units import Sampling, Unit
+    from fallback.compare.units import Sampling
 
 __all__ = ["CompareOptions", "compare", "report"]
 
@@ -61,12 +59,12 @@ def compare(options: CompareOptions) -> int:
         store.add_cases(cases)
         store.add_run(_run_of(options, models, [host.url for host in hosts]))
         known = len(units) - len(left)
-        _say(f"{len(units)} units, {known} of them finished before; results in {options.out}")
+        say(f"{len(units)} units, {known} of them finished before; results in {options.out}")
         try:
-            with _watching(len(units), known) as watch:
+            with watching(len(units), known) as watch:
                 summary = run_missing(left, infos, hosts, store, watch)
         except KeyboardInterrupt:
-            _say(f"stopped; {len(store)} results are kept. The same command goes on from here.")
+            say(f"stopped; {len(store)} results are kept. The same command goes on from here.")
             raise
     return _end(summary, len(left), options)
 
@@ -105,21 +103,16 @@ def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str])
     from fallback import __version__
 
     where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
-    hosts = ", ".join(_without_login(url) for url in urls)
+    hosts = ", ".join(without_login(url) for url in urls)
     return {"at": now, "command": shlex.join(words), "where": f"{where}, {hosts}"}
-
-
-def _without_login(url: str) -> str:
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _end(summary: Summary, wanted: int, options: CompareOptions) -> int:
     skipped = f", {summary.skipped} not possible" if summary.skipped else ""
-    _say(f"{summary.done} of {wanted} finished now{skipped}")
+    say(f"{summary.done} of {wanted} finished now{skipped}")
     code: int = ExitCode.OK
     if summary.failed:
-        _say(f"{summary.failed} are left; the same command goes on from here")
+        say(f"{summary.failed} are left; the same command goes on from here")
     if summary.error is not None:
         complain(summary.error)
         code = exit_code_of(summary.error)
@@ -134,78 +127,7 @@ def report(folder: Path) -> int:
 
     written = write_report(folder)
     for path in written.paths:
-        _say(f"wrote {path}")
+        say(f"wrote {path}")
     for note in written.notes:
-        _say(note)
+        say(note)
     return ExitCode.OK
-
-
-def _say(line: str) -> None:
-    console(stderr=True).print(visible(line))
-
-
-@contextmanager
-def _watching(total: int, known: int) -> Iterator[_Bar | _Lines]:
-    """A bar with the time that is left on a terminal; elsewhere a line now and then."""
-    if not sys.stderr.isatty():
-        yield _Lines(total, known)
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    # Units differ widely in length: the speed of the last few would make the estimate jump.
-    with Progress(*columns, console=console(stderr=True), speed_estimate_period=3600) as progress:
-        yield _Bar(progress, progress.add_task("starting", total=total, completed=known))
-
-
-class _Bar:
-    def __init__(self, progress: Any, task: Any) -> None:
-        self._progress, self._task = progress, task
-
-    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
-        self._advance(unit)
-
-    def skipped(self, unit: Unit) -> None:
-        self._advance(unit)
-
-    def _advance(self, unit: Unit) -> None:
-        name = visible(f"{unit.model} {unit.way.name}")
-        self._progress.update(self._task, advance=1, description=name[:40])
-
-    def said(self, line: str) -> None:
-        self._progress.console.print(error_line(line))
-
-
-class _Lines:
-    """A line for every twentieth part of the work."""
-
-    def __init__(self, total: int, known: int) -> None:
-        self._total, self._count = total, known
-
-    def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
-        self._advance()
-
-    def skipped(self, unit: Unit) -> None:
-        self._advance()
-
-    def _advance(self) -> None:
-        before, self._count = self._count, self._count + 1
-        if self._count * 20 // self._total > before * 20 // self._total:
-            _say(f"{self._count} of {self._total}")
-
-    def said(self, line: str) -> None:
-        _say(error_line(line))

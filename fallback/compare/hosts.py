@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fallback.backend import Backend, ModelInfo
 from fallback.compare.units import Unit
 from fallback.compare.ways import Endpoint
-from fallback.errors import ConfigurationError
+from fallback.errors import BackendError, ConfigurationError
 from fallback.hosts import EMBEDDED, connect, resolve_host
 
-__all__ = ["Host", "describe", "hosts_of"]
+__all__ = ["Host", "describe", "hosts_of", "server_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,15 @@ def _embedded() -> Host:
         "chat": OllamaBackend(EMBEDDED, endpoint="chat", client=client),
     }
     return Host(EMBEDDED, backends, close)
+
+
+def server_version(host: Host) -> str:
+    """The version that a server tells of itself; empty if it does not."""
+    ask = getattr(host.backends["generate"], "version", None)
+    try:
+        return str(ask()) if callable(ask) else ""
+    except BackendError:
+        return ""
 
 
 def describe(hosts: Sequence[Host], models: Iterable[str]) -> dict[str, ModelInfo]:

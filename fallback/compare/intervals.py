@@ -15,6 +15,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 __all__ = ["Interval", "bootstrap", "holm", "mean", "percentile", "sign_test", "wilson"]
@@ -92,6 +93,7 @@ def bootstrap(
     return Interval(estimate, min(low, estimate), max(high, estimate), len(everything))
 
 
+@cache
 def sign_test(better: int, worse: int) -> float:
     """The two-sided p-value of so uneven a split of the cases that differ; 1 if none do."""
     n = better + worse
