@@ -96,8 +96,9 @@ def _results(probing: Probing) -> Path:
 
 def _asked(probing: Probing, store: Store) -> Calibration:
     from fallback.compare.calibrating import calibrate as ask
+    from fallback.compare.faults import StoreError
     from fallback.compare.halving import most_turns
-    from fallback.errors import BackendError, StoreError
+    from fallback.errors import BackendError
 
     before = len(store)
     turns = most_turns(len(probing.ways), len(probing.cases))

@@ -39,6 +39,14 @@ def serve(
         Literal["auto", "native", "prompt"] | None,
         typer.Option("--mode", help="Calls from the server, from the text, or as suits the model."),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="auto|off|FILE",
+            help="What mode auto goes by where the model was calibrated.",
+        ),
+    ] = None,
     dialect: Annotated[
         Literal["fenced", "pythonic", "hermes"] | None,
         typer.Option("--dialect", help="How the model is told to write a call."),
@@ -77,6 +85,7 @@ def serve(
         "host": host,
         "port": port,
         "mode": mode,
+        "profile": profile,
         "dialect": dialect,
         "num_ctx": num_ctx,
         "corrections": corrections,

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from fallback.backend import AsyncBackend, ModelInfo
-from fallback.errors import BackendError, FallbackError
+from fallback.errors import BackendError, CapabilityError, FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import Generate, Generation
 from fallback.loop.reply import Reply
 from fallback.parsing.events import Event as Parsed
+from fallback.proxy.advised import Advisor
 from fallback.proxy.ask import Ask
 from fallback.proxy.course import Course, Record
 from fallback.proxy.events import Event, Failed
@@ -22,7 +23,6 @@ from fallback.proxy.failures import failure_of
 from fallback.proxy.render import Rendered
 from fallback.proxy.settings import Settings
 from fallback.proxy.windows import Windows
-from fallback.routing import choose
 
 __all__ = ["Answerer", "Models"]
 
@@ -53,8 +53,17 @@ class Answerer:
     def __init__(
         self, models: Models, settings: Settings, *, limits: Limits = DEFAULT_LIMITS
     ) -> None:
-        self._models, self.settings, self._limits = models, settings, limits
+        self._models, self._limits = models, limits
+        self._advisor = Advisor(settings)
         self._windows = Windows(most_wished=settings.max_num_ctx, limits=limits)
+
+    def reload(self, settings: Settings) -> None:
+        """Take new settings for what comes next.
+
+        Raises:
+            ProfileError: a profile that is named in them cannot be read; nothing has changed then.
+        """
+        self._advisor = Advisor(settings)
 
     async def answer(
         self, ask: Ask, *, told: Callable[[Record], object] = lambda record: None
@@ -66,9 +75,9 @@ class Answerer:
         """
         try:
             info = await self._models.describe(ask.model)
-            course = self._course(ask, info)
+            course = await self._course(ask, info)
             told(course.record)
-            backend = await self._models.backend(self.settings.for_model(ask.model).endpoint)
+            backend = await self._models.backend(course.settings.endpoint)
             while not course.done:
                 async with aclosing(self._round(ask, course, info, backend)) as events:
                     async for event in events:
@@ -83,19 +92,32 @@ class Answerer:
             FallbackError: the upstream does not answer, or has no such model.
         """
         info = await self._models.describe(ask.model)
-        told = self._course(ask, info).rendered()
+        told = (await self._course(ask, info)).rendered()
         return self._windows.guess(_key(info), told.request.messages, told.extra_chars)
 
-    def _course(self, ask: Ask, info: ModelInfo) -> Course:
-        settings = self.settings.for_model(ask.model)
+    async def window(self, model: str) -> int | None:
+        """The window that a model is always given, in tokens; ``None`` if it is chosen each time.
+
+        Raises:
+            FallbackError: the upstream does not answer, or has no such model.
+        """
+        info = await self._models.describe(model)
+        try:
+            settings, _ = await self._advisor.of(model, info)
+        except CapabilityError:  # it is asked about, and not asked
+            settings = self._advisor.settings.for_model(model)
+        return settings.num_ctx
+
+    async def _course(self, ask: Ask, info: ModelInfo) -> Course:
+        settings, route = await self._advisor.of(ask.model, info)
         return Course(
             ask,
             info,
-            choose(info, settings.mode),
+            route,
             settings,
             limits=self._limits,
             id_prefix=f"call_{secrets.token_hex(4)}_",
-            live=ask.stream and self.settings.stream_arguments,
+            live=ask.stream and self._advisor.settings.stream_arguments,
         )
 
     async def _round(
@@ -136,7 +158,7 @@ class Answerer:
             guessed,
             trained=info.context_length,
             wished=wished if isinstance(wished, int) and wished > 0 else None,
-            fixed=self.settings.for_model(ask.model).num_ctx,
+            fixed=course.settings.num_ctx,
             least=info.details.get("num_ctx"),
             answer_tokens=wanted,
         )

@@ -142,6 +142,8 @@ def _model(base: ModelSettings, table: Any, where: str, folder: Path) -> ModelSe
     if not isinstance(table, Mapping):
         raise ConfigurationError(f"{where} has to be a section")
     made = _filled(base, table, where)
+    if table.get("profile", "auto") not in ("auto", "off", ""):
+        made = replace(made, profile=str(folder / Path(made.profile).expanduser()))
     if "template" not in table:
         return made
     path = folder / made.template

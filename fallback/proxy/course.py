@@ -18,7 +18,6 @@ from typing import Literal
 
 from fallback.backend import ModelInfo
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import PROMPTED
 from fallback.errors import (
     BackendError,
     BackendProtocolError,
@@ -102,9 +101,9 @@ class Course:
         id_prefix: str,
         live: bool = False,
     ) -> None:
-        self._ask, self._info, self._settings, self._limits = ask, info, settings, limits
+        self._ask, self._info, self.settings, self._limits = ask, info, settings, limits
         self._live = live
-        self._dialect = PROMPTED[settings.dialect]
+        self._dialect = settings.record
         self._tools = offered(ask.catalogue, ask.tool_choice)
         self._forced = ask.tool_choice not in ("auto", "none")
         self._may_switch = settings.mode == "auto"
@@ -131,7 +130,7 @@ class Course:
             self.record.mode,
             self._dialect,
             tools=self.wants_tools,
-            extra=_extra(self._settings.template, self._ask, self._tools),
+            extra=_extra(self.settings.template, self._ask, self._tools),
             aside=self._aside,
         )
 
@@ -143,7 +142,7 @@ class Course:
             # A call has one right spelling: the likeliest token unless the client wants variety.
             options.setdefault("temperature", 0.0)
         options["num_predict"] = num_predict
-        think = ask.think if ask.think is not None else self._settings.think
+        think = ask.think if ask.think is not None else self.settings.think
         request = replace(
             told.request, options=options, num_ctx=num_ctx, think=think, keep_alive=ask.keep_alive
         )
@@ -155,6 +154,7 @@ class Course:
             catalogue=self._tools,
             tool_choice=ask.tool_choice if self.wants_tools else "none",
             limits=self._limits,
+            read_text=self.record.mode == "prompt" or self.settings.read_text is not False,
             said="\n".join(m.content for m in ask.messages if m.role == "user"),
         )
 

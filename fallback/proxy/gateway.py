@@ -115,10 +115,12 @@ class Gateway:
         """Take new settings for what comes next; the upstream stays the one it was.
 
         Raises:
-            ConfigurationError: the keys cannot be read; everything is then as it was.
+            ConfigurationError: the keys, or a profile, cannot be read; everything is then as it
+                was.
         """
-        self._guard = Guard(settings)
-        self.settings = self._answerer.settings = settings
+        guard = Guard(settings)
+        self._answerer.reload(settings)
+        self._guard, self.settings = guard, settings
         self._gate.resize(concurrent=settings.max_concurrent, queue=settings.max_queue)
 
     async def handle(self, incoming: Incoming) -> Outgoing:
@@ -270,7 +272,7 @@ class Gateway:
             shown = json.loads(b"".join([piece async for piece in answer.body]))
         finally:
             await answer.close()
-        fixed = self.settings.for_model(model).num_ctx
+        fixed = await self._answerer.window(model)
         return json_reply(200, self._discovery.shown(shown, fixed))
 
     async def _models(self, incoming: Incoming) -> Outgoing:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 from urllib.parse import urlsplit
 
+from fallback.dialects.record import PROMPTED, Dialect
 from fallback.errors import ConfigurationError
 
 __all__ = ["ModelSettings", "Settings", "without_secret"]
@@ -28,7 +29,12 @@ class ModelSettings:
 
     Attributes:
         mode: ``native``, ``prompt``, or ``auto`` to find out.
-        dialect: how calls are written in prompt mode.
+        profile: what ``auto`` goes by where the model was calibrated: ``auto`` looks for its
+            profile, ``off`` does not, anything else is the path of one. All that is set here goes
+            before it.
+        dialect: how calls are written in prompt mode; ``fenced`` if nothing says otherwise.
+        example: whether the prompt shows a worked example; it does if nothing says otherwise.
+        read_text: whether, in native mode, calls are also read from the text; the same.
         endpoint: which of Ollama's endpoints prompt mode uses.
         num_ctx: window in tokens; ``None`` to choose one that fits, and keep it.
         think: for thinking models, where the client does not say.
@@ -39,12 +45,20 @@ class ModelSettings:
     """
 
     mode: Literal["auto", "native", "prompt"] = "auto"
-    dialect: Literal["fenced", "pythonic", "hermes"] = "fenced"
+    profile: str = "auto"
+    dialect: Literal["fenced", "pythonic", "hermes"] | None = None
+    example: bool | None = None
+    read_text: bool | None = None
     endpoint: Literal["auto", "generate", "chat"] = "auto"
     num_ctx: int | None = None
     think: bool | str | None = None
     corrections: int = 1
     template: str = ""
+
+    @property
+    def record(self) -> Dialect:
+        """The dialect of prompt mode."""
+        return replace(PROMPTED[self.dialect or "fenced"], example=self.example is not False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

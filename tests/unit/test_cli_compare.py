@@ -5,14 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from compare_kit import WEATHER, written
+from compare_server import Server
 
 from fallback.cli import main
 from fallback.compare.store import open_store, read_records, read_runs
@@ -26,66 +24,6 @@ CASES = [
     }
     for number in range(3)
 ]
-REPLY = 'get_weather(city="Oslo")'
-
-
-class Server:
-    """Ollama's wire with one model ``m``, that can be told to die or to wait."""
-
-    def __init__(self) -> None:
-        self.generations = 0
-        self.dies_after: int | None = None
-        self.waits_after: int | None = None
-        self.waiting = threading.Event()
-        self.leave = threading.Event()
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path == "/api/version":
-                    self.answer({"version": "0.33.0"})
-                else:
-                    model = {"name": "m:latest", "model": "m:latest", "digest": "d1"}
-                    self.answer({"models": [model]})
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                if asked["model"] != "m":
-                    self.answer({"error": f"model '{asked['model']}' not found"}, status=404)
-                    return
-                if self.path == "/api/show":
-                    template = "{{ .Messages }}<|im_start|><|im_end|>"
-                    self.answer({"template": template, "capabilities": ["completion"]})
-                    return
-                owner.generations += 1
-                if owner.waits_after is not None and owner.generations > owner.waits_after:
-                    owner.waiting.set()
-                    owner.leave.wait(30)
-                if owner.dies_after is not None and owner.generations > owner.dies_after:
-                    self.close_connection = True
-                    return
-                self.answer({"response": REPLY, "done": True, "done_reason": "stop"})
-
-            def answer(self, value: Any, status: int = 200) -> None:
-                data = json.dumps(value).encode() + b"\n"
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # its name in the base class
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-        self._thread = threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self.leave.set()
-        self.http.shutdown()
-        self.http.server_close()
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""The adapter goes by what was measured of a model, unless its operator has said otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from profile_kit import profile_of
+
+from fallback.backend import GenerationRequest, ModelInfo
+from fallback.errors import ConfigurationError
+from fallback.profiles import save
+from fallback.profiles.places import file_name
+from fallback.proxy.config import load_settings
+from fallback.proxy.gateway import Gateway
+from fallback.proxy.http import Incoming
+from fallback.proxy.settings import ModelSettings, Settings
+from fallback.testing import ScriptedBackend
+
+INFO = ModelInfo(name="m", digest="scripted")
+TOOL = {
+    "type": "function",
+    "function": {"name": "ping", "description": "Pings.", "parameters": {"type": "object"}},
+}
+CALL = "```tool_code\nping()\n```"
+
+
+class Upstream:
+    """One model that is written down, and where it was asked."""
+
+    def __init__(self, *replies: str) -> None:
+        self.model = ScriptedBackend(replies, capabilities=["tools"])
+        self.endpoints: list[str] = []
+
+    async def describe(self, model: str) -> ModelInfo:
+        return await self.model.adescribe(model)
+
+    async def backend(self, endpoint: str) -> ScriptedBackend:
+        self.endpoints.append(endpoint)
+        return self.model
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def measured(folder: Path, **given: Any) -> Path:
+    path = folder / file_name("m", "scripted")
+    save(profile_of(INFO, **given), path)
+    return path
+
+
+def asked(
+    upstream: Upstream, default: ModelSettings | None = None
+) -> tuple[list[str], list[GenerationRequest]]:
+    """The calls that a client is told, and what the model was sent."""
+
+    async def run() -> list[str]:
+        served: Any = upstream
+        gateway = Gateway(Settings(default=default or ModelSettings()), upstream=served)
+        request = {"model": "m", "messages": [{"role": "user", "content": "Ping!"}]}
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield json.dumps({**request, "tools": [TOOL]}).encode()
+
+        reply = await gateway.handle(Incoming("POST", "/v1/chat/completions", body=pieces()))
+        assert isinstance(reply.body, bytes)
+        message = json.loads(reply.body)["choices"][0]["message"]
+        return [call["function"]["name"] for call in message.get("tool_calls") or ()]
+
+    return anyio.run(run), upstream.model.requests
+
+
+def test_a_profile_decides_how_the_model_is_asked(folder: Path) -> None:
+    measured(folder, endpoint="chat", num_ctx=2048, think=False, example=False)
+    upstream = Upstream(CALL)
+    calls, (request,) = asked(upstream)
+    assert calls == ["ping"]
+    assert upstream.endpoints == ["chat"]
+    assert (request.mode, request.num_ctx, request.think) == ("prompt", 2048, False)
+    assert "tool_code" in request.messages[0].content
+    _, (with_example,) = asked(Upstream(CALL), ModelSettings(example=True))
+    assert with_example.messages[0].content != request.messages[0].content
+
+
+def test_a_native_profile_can_leave_text_unread(folder: Path) -> None:
+    measured(folder, way="native", mode="native", dialect="", read_text=False)
+    calls, (request,) = asked(Upstream(CALL))
+    assert (calls, request.mode) == ([], "native")
+    calls, _ = asked(Upstream(CALL), ModelSettings(read_text=True))
+    assert calls == ["ping"]
+
+
+def test_the_operators_own_settings_go_before_it(folder: Path) -> None:
+    measured(folder, endpoint="chat", num_ctx=2048)
+    own = ModelSettings(dialect="fenced", endpoint="generate", num_ctx=4096)
+    upstream = Upstream(CALL)
+    _, (request,) = asked(upstream, own)
+    assert upstream.endpoints == ["generate"]
+    assert request.num_ctx == 4096
+    assert "tool_code" not in request.messages[0].content
+    for settings in (ModelSettings(mode="native"), ModelSettings(profile="off")):
+        _, (request,) = asked(Upstream(CALL), settings)
+        assert request.mode == "native"
+
+
+def test_a_stale_profile_is_logged_and_not_used(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    save(replace(profile_of(INFO), digest="old"), folder / file_name("m", "old"))
+    _, (request,) = asked(Upstream(CALL))
+    assert request.mode == "native"
+    (line,) = caplog.messages
+    assert "fallback calibrate m" in line
+
+
+def test_the_file_of_settings_can_name_a_profile_beside_it(folder: Path) -> None:
+    path = measured(folder)
+    config = folder / "fallback.toml"
+    config.write_text(f'[models."m"]\nprofile = "{path.name}"\n', encoding="utf-8")
+    settings = load_settings(config, environ={})
+    assert settings.for_model("m").profile == str(path)
+    assert settings.for_model("other").profile == "auto"
+
+
+def test_a_profile_that_cannot_be_read_keeps_the_server_from_starting(folder: Path) -> None:
+    server: Any = Upstream()
+    settings = Settings(default=ModelSettings(profile=str(folder / "none.toml")))
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        Gateway(settings, upstream=server)
+
+    gateway = Gateway(Settings(), upstream=server)
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        gateway.reload(settings)
+    assert gateway.settings == Settings()
