@@ -78,7 +78,7 @@ class TurnFlow:
         question: Message | None,
         paused: Paused | None = None,
     ) -> None:
-        self._plan, self._paused = plan, paused
+        self._paused = paused
         if paused is not None:
             self.record = Record.of(paused)
         elif question is not None:
@@ -86,14 +86,13 @@ class TurnFlow:
         else:
             raise TypeError("a turn begins with a question, or goes on with a paused one")
         self.record.asked_with_untrusted |= plan.tainted
-        self._asking = Asking(plan)
+        self._begin(plan)
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
         self._mode: Mode = "prompt"
         spent = UNSPENT if paused is None else paused.spent
         self._budget = Budget(plan.limits, spent, executed=self.record.executed)
         self._gates = Gates(plan.policy, plan.context, paused.asked if paused else None)
-        self._mending = Mending(plan, self.record, spent)
         self._repetition = Repetition(plan.limits, spent)
         self._batch = self._new_batch()
         self._others: tuple[ToolResult, ...] = ()
@@ -102,15 +101,12 @@ class TurnFlow:
         self._called = False
         self._withdrawn: Withdrawal | None = None
 
-    @property
-    def plan(self) -> Plan:
-        """What is to be done; once the route is found, with what was advised."""
-        return self._plan
-
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
         try:
-            yield from self._find_route()
+            self._route = yield from find_route(self.plan, self._paused, self._budget)
+            self._mode = self._route.mode
+            self._begin(self.plan.advised(self._route))
             if self._paused is not None:
                 yield from self._resume(self._paused)
             while True:
@@ -127,15 +123,14 @@ class TurnFlow:
 
     # Asking -------------------------------------------------------------------------------------
 
-    def _find_route(self) -> Generator[Action, Outcome, None]:
-        self._route = yield from find_route(self._plan, self._paused, self._budget)
-        self._mode = self._route.mode
-        self._plan = self._plan.advised(self._route)
-        self._asking = Asking(self._plan)
-        self._mending = Mending(self._plan, self.record)
+    def _begin(self, plan: Plan) -> None:
+        """Settle what is to be done, once it is known how the model is asked."""
+        self.plan = plan
+        spent = UNSPENT if self._paused is None else self._paused.spent
+        self._asking, self._mending = Asking(plan), Mending(plan, self.record, spent)
 
     def _generate(self) -> Generator[Action, Outcome, Generation]:
-        plan, record = self._plan, self.record
+        plan, record = self.plan, self.record
         if len(record.steps) >= plan.limits.max_steps:
             raise out_of_steps(record.steps)
         if overdue := self._budget.overdue:
@@ -189,14 +184,14 @@ class TurnFlow:
 
         Where tools are withdrawn calls are still recognised, so that they do not become an answer.
         """
-        choice = self._plan.tool_choice
+        choice = self.plan.tool_choice
         free = self._called or self._withdrawn is not None
         return "auto" if free and choice != "none" else choice
 
     @property
     def _runs_on(self) -> bool:
         """Whether replies go on behind the results of their calls."""
-        return self._mode == "prompt" and self._plan.dialect.inline
+        return self._mode == "prompt" and self.plan.dialect.inline
 
     @property
     def _may_begin_early(self) -> bool:
@@ -204,7 +199,7 @@ class TurnFlow:
 
         Not in native mode: there the server's own calls replace what was read from the text.
         """
-        plan = self._plan
+        plan = self.plan
         return plan.eager and plan.parallel and self._mode == "prompt" and not self._withdrawn
 
     def _new_batch(self) -> Batch:
@@ -246,7 +241,7 @@ class TurnFlow:
 
     @property
     def _may_switch(self) -> bool:
-        return self._mode == "native" and self._plan.mode == "auto" and bool(self._tools)
+        return self._mode == "native" and self.plan.mode == "auto" and bool(self._tools)
 
     def _switch(self, why: str) -> None:
         self._route = Route(mode="prompt", why=why)
@@ -284,7 +279,7 @@ class TurnFlow:
 
     def _use(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        answer = responded(reading.calls) if self._plan.respond else None
+        answer = responded(reading.calls) if self.plan.respond else None
         if answer:
             raise Ending("answered", answer=answer)
         if answer is not None:
@@ -296,7 +291,7 @@ class TurnFlow:
 
     def _run(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
-        calls, others = counted(reading.calls, parallel=self._plan.parallel)
+        calls, others = counted(reading.calls, parallel=self.plan.parallel)
         self.record.say(reading.text, calls, exact=self._runs_on)
         yield from self._run_calls(calls, others, {})
         if reading.problems and self._mending.may_correct(reading.problems):
@@ -338,7 +333,7 @@ class TurnFlow:
     @property
     def _listens(self) -> bool:
         """Whether a call that is only promised in the text is asked for."""
-        return bool(self._tools) and (self._plan.read_text or self._mode == "prompt")
+        return bool(self._tools) and (self.plan.read_text or self._mode == "prompt")
 
     def _correct(self, generation: Generation) -> None:
         forced = self._choice not in ("auto", "none")
@@ -357,7 +352,7 @@ class TurnFlow:
     # Ending -------------------------------------------------------------------------------------
 
     def _ended(self, ending: Ending) -> Ended:
-        plan, record = self._plan, self.record
+        plan, record = self.plan, self.record
         record.close()
         if ending.reason in ("answered", "repeated_call", "max_calls"):
             record.say(ending.answer)
@@ -387,7 +382,7 @@ class TurnFlow:
         return self._kept(self.record.so_far((*self._batch.known, *self._others)))
 
     def _kept(self, steps: tuple[Step, ...]) -> Paused:
-        plan, record, repetition = self._plan, self.record, self._repetition
+        plan, record, repetition = self.plan, self.record, self._repetition
         return Paused(
             turn_id=plan.turn_id,
             model=plan.model,

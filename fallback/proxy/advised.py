@@ -51,11 +51,13 @@ class Advisor:
 
     async def _advice(self, settings: ModelSettings, info: ModelInfo) -> Advice | None:
         if not info.digest:
-            return None
+            return None  # it would not be recognised
         key = (settings.profile, f"{info.name}@{info.digest}", info.family)
         known = self._known.get(key)
         if known is None or time.monotonic() - known[0] > _FRESH_SECONDS:
             found = await asyncio.to_thread(self._profiles[settings.profile].advice, info)
+            if found is not None and found.dialect is not None and found.dialect.inline:
+                found = None  # a reply cannot go on behind results that only the client has
             known = self._known[key] = (time.monotonic(), found)
         return known[1]
 
