@@ -36,7 +36,7 @@ class Server:
 
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                if asked["model"] != "m":
+                if asked["model"] not in ("m", "m:latest"):
                     self.answer({"error": f"model '{asked['model']}' not found"}, status=404)
                     return
                 if self.path == "/api/show":
