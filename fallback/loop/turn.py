@@ -3,8 +3,7 @@
 Strategy. One loop for both modes: ask, read, then run the calls, correct what could not be read,
 or accept the text as the answer. Each way back to the model has its own budget, so a turn always
 ends; why is an :class:`~fallback.loop.ending.Ending`, raised where it is found out and made into
-the
-:class:`~fallback.messages.Turn` in one place.
+the :class:`~fallback.messages.Turn` in one place.
 
 What must stay true: the conversation that is kept only grows, and holds only what was accepted.
 Text that could not be read is shown to the model once, in the next request, and then forgotten;
@@ -78,7 +77,7 @@ class TurnFlow:
         question: Message | None,
         paused: Paused | None = None,
     ) -> None:
-        self._paused = paused
+        self._paused, self._spent = paused, UNSPENT if paused is None else paused.spent
         if paused is not None:
             self.record = Record.of(paused)
         elif question is not None:
@@ -90,14 +89,12 @@ class TurnFlow:
         self._tools = offered(plan.catalogue, plan.tool_choice)
         self._route: Route | None = None
         self._mode: Mode = "prompt"
-        spent = UNSPENT if paused is None else paused.spent
-        self._budget = Budget(plan.limits, spent, executed=self.record.executed)
+        self._budget = Budget(plan.limits, self._spent, executed=self.record.executed)
         self._gates = Gates(plan.policy, plan.context, paused.asked if paused else None)
-        self._repetition = Repetition(plan.limits, spent)
+        self._repetition = Repetition(plan.limits, self._spent)
         self._batch = self._new_batch()
         self._others: tuple[ToolResult, ...] = ()
-        self._aside = ""
-        self._delay = 0.0
+        self._aside, self._delay = "", 0.0
         self._called = False
         self._withdrawn: Withdrawal | None = None
 
@@ -126,8 +123,7 @@ class TurnFlow:
     def _begin(self, plan: Plan) -> None:
         """Settle what is to be done, once it is known how the model is asked."""
         self.plan = plan
-        spent = UNSPENT if self._paused is None else self._paused.spent
-        self._asking, self._mending = Asking(plan), Mending(plan, self.record, spent)
+        self._asking, self._mending = Asking(plan), Mending(plan, self.record, self._spent)
 
     def _generate(self) -> Generator[Action, Outcome, Generation]:
         plan, record = self.plan, self.record
