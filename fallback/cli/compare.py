@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import platform
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,20 @@ from fallback.cli.output import complain
 from fallback.cli.progress import say, watching, without_login
 
 if TYPE_CHECKING:
-    from fallback.compare.running import Summary
+    from fallback.backend import ModelInfo
+    from fallback.compare.hosts import Host
+    from fallback.compare.running import Outcomes, Summary
     from fallback.compare.units import Sampling
 
 __all__ = ["CompareOptions", "compare", "report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Where the Ray cluster is (``None``: on this machine), and what a host does at a time."""
+
+    address: str | None = None
+    concurrency: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +46,7 @@ class CompareOptions:
     sampling: Sampling
     out: Path
     with_report: bool
+    cluster: ClusterOptions | None = None
 
 
 def compare(options: CompareOptions) -> int:
@@ -42,7 +55,6 @@ def compare(options: CompareOptions) -> int:
     Returns:
         The exit code: 0 if everything that can be run has been.
     """
-    from fallback.compare.hosts import describe, hosts_of
     from fallback.compare.running import missing, run_missing, units_of
     from fallback.compare.store import open_store
     from fallback.compare.suites import cases_of
@@ -50,23 +62,53 @@ def compare(options: CompareOptions) -> int:
 
     ways = ways_of(options.ways)
     cases = cases_of(options.suites, limit=options.limit, seed=options.sampling.seed)
-    with open_store(options.out) as store, hosts_of(options.hosts) as hosts:
-        models = options.models or (_default_model(hosts[0].url),)
-        infos = describe(hosts, models)
+    with open_store(options.out) as store, _where(options) as where:
+        models = options.models or (_default_model(where.urls[0]),)
+        infos = where.describe(models)
         sampling = options.sampling
         units = list(units_of(models, ways, cases, repeats=options.repeats, sampling=sampling))
         left = missing(units, infos, store)
         store.add_cases(cases)
-        store.add_run(_run_of(options, models, [host.url for host in hosts]))
+        store.add_run(_run_of(options, models, where.urls))
         known = len(units) - len(left)
         say(f"{len(units)} units, {known} of them finished before; results in {options.out}")
         try:
             with watching(len(units), known) as watch:
-                summary = run_missing(left, infos, hosts, store, watch)
+                summary = run_missing(
+                    left, infos, where.hosts, store, watch, outcomes=where.outcomes
+                )
         except KeyboardInterrupt:
             say(f"stopped; {len(store)} results are kept. The same command goes on from here.")
             raise
     return _end(summary, len(left), options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Who runs the units: hosts that this process asks, or a cluster that asks its own."""
+
+    urls: Sequence[str]
+    describe: Callable[[Iterable[str]], dict[str, ModelInfo]]
+    hosts: Sequence[Host] = ()
+    outcomes: Outcomes | None = None
+
+
+@contextmanager
+def _where(options: CompareOptions) -> Iterator[_Where]:
+    if options.cluster is not None:
+        from fallback.compare.cluster import cluster_of
+
+        given = options.cluster
+        with cluster_of(
+            options.hosts, address=given.address, concurrency=given.concurrency
+        ) as cluster:
+            yield _Where(cluster.urls, cluster.describe, outcomes=cluster.outcomes)
+        return
+    from fallback.compare.hosts import describe, hosts_of
+
+    with hosts_of(options.hosts) as hosts:
+        urls = [host.url for host in hosts]
+        yield _Where(urls, partial(describe, hosts), hosts)
 
 
 def _default_model(url: str) -> str:

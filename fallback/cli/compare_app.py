@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -52,6 +52,18 @@ def compare(
         bool | None,
         typer.Option("--think/--no-think", help="For models that think. Default: as they like."),
     ] = None,
+    executor: Annotated[
+        Literal["local", "ray"],
+        typer.Option("--executor", help="Who runs it: this process, or a Ray cluster."),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Of the Ray cluster. Default: one on this machine."),
+    ] = None,
+    concurrency: Annotated[
+        int,
+        typer.Option("--concurrency", min=1, help="With ray: turns at a time on each host."),
+    ] = 1,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Results go here and are kept.")
     ] = Path("comparison"),
@@ -78,6 +90,9 @@ def compare(
                 num_ctx=num_ctx,
                 think=think,
             ),
+            cluster=command.ClusterOptions(address=address, concurrency=concurrency)
+            if executor == "ray"
+            else None,
             out=out,
             with_report=with_report,
         )

@@ -12,7 +12,7 @@ from fallback.compare.ways import Endpoint
 from fallback.errors import BackendError, ConfigurationError
 from fallback.hosts import EMBEDDED, connect, resolve_host
 
-__all__ = ["Host", "describe", "hosts_of", "server_version"]
+__all__ = ["Host", "describe", "hosts_of", "same_everywhere", "server_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,30 @@ def describe(hosts: Sequence[Host], models: Iterable[str]) -> dict[str, ModelInf
         ConfigurationError: a model is not the same everywhere.
         BackendError: a host is not there, or does not have a model.
     """
+    by_url = {host.url: host for host in hosts}
+
+    def ask(url: str, model: str) -> ModelInfo:
+        return by_url[url].backends["generate"].describe(model)
+
+    return same_everywhere([host.url for host in hosts], models, ask)
+
+
+def same_everywhere(
+    urls: Sequence[str], models: Iterable[str], ask: Callable[[str, str], ModelInfo]
+) -> dict[str, ModelInfo]:
+    """What ``ask`` says of each model at each host; all have to say the same.
+
+    Raises:
+        ConfigurationError: a model is not the same everywhere.
+    """
     infos: dict[str, ModelInfo] = {}
     for model in models:
-        for host in hosts:
-            info = host.backends["generate"].describe(model)
+        for url in urls:
+            info = ask(url, model)
             first = infos.setdefault(model, info)
             if first.digest != info.digest:
                 raise ConfigurationError(
-                    f"{model!r} is not the same model at {hosts[0].url} and at {host.url}"
+                    f"{model!r} is not the same model at {urls[0]} and at {url}"
                     f" (digests {first.digest[:12]} and {info.digest[:12]}); pull it again on one"
                 )
     return infos

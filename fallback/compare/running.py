@@ -15,7 +15,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,7 +33,16 @@ from fallback.errors import (
     ModelNotFoundError,
 )
 
-__all__ = ["Summary", "Watcher", "missing", "run_missing", "units_of"]
+__all__ = [
+    "MAX_TROUBLE",
+    "Outcome",
+    "Summary",
+    "Watcher",
+    "Work",
+    "missing",
+    "run_missing",
+    "units_of",
+]
 
 BLOCK = 8
 """Cases, at least, that are asked one way before the next way's turn, if there are so many: more
@@ -77,15 +86,22 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    host: Host
+class Outcome:
+    """What became of a unit at a host: its record, an error, or a note that it is done again."""
+
+    url: str
     unit: Unit
     record: Mapping[str, Any] | None = None
     error: BackendError | None = None
+    note: str = ""
+
+
+Outcomes = Callable[["Work", Mapping[str, ModelInfo]], Iterator[Outcome]]
+"""Takes units from the work until there are none, and tells what became of each."""
 
 
 @dataclass(slots=True)
-class _Work:
+class Work:
     """The units that are left, and what is known not to work; shared by all hosts."""
 
     left: deque[Unit]
@@ -95,6 +111,7 @@ class _Work:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def take(self) -> Unit | None:
+        """The next unit that can be run; ``None`` if there is none."""
         with self.lock:
             while self.left and not self.stop.is_set():
                 unit = self.left.popleft()
@@ -104,9 +121,11 @@ class _Work:
             return None
 
     def closes(self, unit: Unit) -> bool:
+        """Whether it is known that the unit cannot be run."""
         return (unit.model, "") in self.closed or (unit.model, unit.way.name) in self.closed
 
     def give_back(self, unit: Unit) -> None:
+        """Have a unit taken again."""
         with self.lock:
             self.left.appendleft(unit)
 
@@ -153,6 +172,8 @@ def run_missing(
     hosts: Sequence[Host],
     store: Store,
     watch: Watcher,
+    *,
+    outcomes: Outcomes | None = None,
 ) -> Summary:
     """Run units and keep their records.
 
@@ -162,15 +183,19 @@ def run_missing(
         hosts: where to run; one that is lost leaves its units to the others.
         store: where the records go.
         watch: who is told.
+        outcomes: who runs the units in place of the hosts.
 
     Raises:
         StoreError: a record could not be kept.
         KeyboardInterrupt: the user has had enough; whatever is finished is kept.
     """
-    work = _Work(deque(units))
+    work = Work(deque(units))
     summary = Summary()
     try:
-        for outcome in _outcomes(work, infos, hosts):
+        ran = _outcomes(work, infos, hosts) if outcomes is None else outcomes(work, infos)
+        for outcome in ran:
+            if outcome.note:
+                watch.said(outcome.note)
             if outcome.record is not None:
                 store.add(outcome.record)
                 summary.done += 1
@@ -189,10 +214,10 @@ def run_missing(
 
 
 def _trouble(
-    outcome: _Outcome, error: BackendError, work: _Work, summary: Summary, watch: Watcher
+    outcome: Outcome, error: BackendError, work: Work, summary: Summary, watch: Watcher
 ) -> None:
     """Decide what else a failure rules out."""
-    unit, host = outcome.unit, outcome.host
+    unit = outcome.unit
     if isinstance(error, CapabilityError) and error.missing != "completion":
         work.closed.add((unit.model, unit.way.name))
         work.left_out.append(unit)
@@ -205,7 +230,7 @@ def _trouble(
     elif isinstance(error, BackendConnectionError):
         work.give_back(unit)
         summary.error = summary.error or error
-        watch.said(f"{host.url} is lost: {error}")
+        watch.said(f"{outcome.url} is lost: {error}")
     else:
         summary.failed += 1
         summary.error = summary.error or error
@@ -213,12 +238,12 @@ def _trouble(
 
 
 def _outcomes(
-    work: _Work, infos: Mapping[str, ModelInfo], hosts: Sequence[Host]
-) -> Iterator[_Outcome]:
+    work: Work, infos: Mapping[str, ModelInfo], hosts: Sequence[Host]
+) -> Iterator[Outcome]:
     if len(hosts) == 1:  # in this thread, where an interrupt ends a reply at once
         yield from _served(hosts[0], work, infos)
         return
-    heard: queue.SimpleQueue[_Outcome | BaseException | None] = queue.SimpleQueue()
+    heard: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
 
     def serve(host: Host) -> None:
         try:
@@ -241,18 +266,18 @@ def _outcomes(
             yield said
 
 
-def _served(host: Host, work: _Work, infos: Mapping[str, ModelInfo]) -> Iterator[_Outcome]:
+def _served(host: Host, work: Work, infos: Mapping[str, ModelInfo]) -> Iterator[Outcome]:
     """What one host makes of the units, until none are left or the host is lost."""
     troubles = 0
     while troubles < MAX_TROUBLE and (unit := work.take()) is not None:
         try:
             record = run_unit(unit, host.backend(unit), infos[unit.model])
         except BackendError as error:
-            yield _Outcome(host, unit, error=error)
+            yield Outcome(host.url, unit, error=error)
             if isinstance(error, BackendConnectionError):
                 return
             if not isinstance(error, CapabilityError | ModelNotFoundError):
                 troubles += 1
         else:
             troubles = 0
-            yield _Outcome(host, unit, record=record)
+            yield Outcome(host.url, unit, record=record)
