@@ -143,7 +143,7 @@ def test_no_way_finds_the_prompt_of_the_one_before_in_the_cache() -> None:
 
     cases = [case_of(id=str(number)) for number in range(3 * BLOCK + 1)]
     units = list(units_of(["m"], USUAL_WAYS, cases, sampling=Sampling()))
-    assert len(set(units)) == len(units) == 4 * len(cases)
+    assert len(set(units)) == len(units) == len(USUAL_WAYS) * len(cases)
     places: dict[str, list[int]] = {}
     for place, unit in enumerate(units):
         places.setdefault(unit.case.id, []).append(place)
