@@ -251,7 +251,7 @@ def test_the_rendered_conversation_has_the_call_and_its_result(dialect: Dialect)
     assert shown[3].images == ("aW1n",)
 
 
-@DIALECTS
+@IN_FENCES
 def test_behind_the_results_of_one_reply_the_question_is_asked_once(dialect: Dialect) -> None:
     calls = tuple(
         ToolCall(id=f"c{city}", name="get_weather", arguments={"city": city})
