@@ -22,7 +22,7 @@ from benchmarks.clients.servers import Pair
 
 __all__ = ["Program", "judge"]
 
-CASE_SECONDS = 120
+CASE_SECONDS = 240  # Qwen Code and opencode wait up to 100 s in all between their tries
 REQUEST_CAP = 12
 RETRY_CAP = 40  # Claude Code alone sends eleven for one question that fails
 LEAVING_SECONDS = 1.0

@@ -47,7 +47,8 @@ def install(name: str, kind: Kind, packages: Sequence[str]) -> Path:
     if kind == "python":
         _run([sys.executable, "-m", "venv", str(folder / "venv")])
         pip = [str(folder / "venv/bin/python"), "-m", "pip", "install", "--quiet"]
-        _run([*pip, "--disable-pip-version-check", *packages])
+        if packages:
+            _run([*pip, "--disable-pip-version-check", *packages])
     else:
         _run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), *packages])
     done.write_text(json.dumps(list(packages)), encoding="utf-8")

@@ -35,6 +35,7 @@ __all__ = [
 
 Pairs = list[list[int]]
 _WORDS_OF_A_WINDOW = re.compile(r"context|too long|window|exceed|compact", re.IGNORECASE)
+_UNASKED = "the model was never asked"
 _QUESTIONS = ("/api/chat", "/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
@@ -203,6 +204,8 @@ def _common(one: str, other: str) -> int:
 
 def fails_cleanly(outcome: Outcome) -> str | None:
     """Nothing ran, and the failure is seen."""
+    if not outcome.generations:
+        return _UNASKED
     if outcome.ran:
         return f"ran {outcome.ran} of a call that never arrived"
     return None if outcome.error or outcome.text else "ended as if nothing had happened"
@@ -210,6 +213,8 @@ def fails_cleanly(outcome: Outcome) -> str | None:
 
 def runs_at_most_once(outcome: Outcome) -> str | None:
     """A call that had arrived may have run, once."""
+    if not outcome.generations:
+        return _UNASKED
     return None if outcome.ran in ([], [[1, 2]]) else f"ran {outcome.ran}"
 
 

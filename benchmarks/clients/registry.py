@@ -164,7 +164,10 @@ CLIENTS: tuple[Client, ...] = (
         name="litellm",
         packages=("litellm",),
         program="use_litellm.py",
-        causes={"two": "it gives every streamed call the index 0 (BerriAI/litellm#37792)"},
+        causes={
+            "two": "it numbers the calls of one piece only (Delta in types/utils.py), so that the "
+            "second of two streamed calls becomes a part of the first (BerriAI/litellm#33678)"
+        },
         variants=("ollama", "ollama stream", "chat", "chat stream"),
     ),
     Client(
@@ -213,10 +216,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("opencode-ai",),
         program="use_opencode.py",
-        skips={
-            **_AGENT,
-            "S15": "it repeats a request that has failed, with growing delays, without end",
-        },
+        skips=_AGENT,
         variants=("chat", "messages"),
         tool=_shell("bash", description="Add two numbers"),
     ),
@@ -226,5 +226,32 @@ CLIENTS: tuple[Client, ...] = (
         packages=("@qwen-code/qwen-code",),
         program="use_qwen_code.py",
         tool=_shell("run_shell_command", is_background=False),
+    ),
+    Client(
+        name="langchain-js",
+        kind="npm",
+        packages=("@langchain/ollama", "@langchain/core", "zod"),
+        program="use_langchain.mjs",
+        variants=("", "stream"),
+    ),
+    Client(
+        name="ai-sdk-native",
+        kind="npm",
+        packages=("ai@6", "ollama-ai-provider-v2@3", "ai-sdk-ollama@3", "zod"),
+        program="use_ai_sdk.mjs",
+        variants=_both("ollama-ai-provider-v2", "ai-sdk-ollama"),
+    ),
+    Client(
+        name="replayed",
+        packages=(),
+        program="use_replay.py",
+        variants=(
+            *("copilot", "ollama-vscode", "zed", "continue-ide", "roo", "open-webui"),
+            *("librechat", "anythingllm", "home-assistant", "dify", "goose", "raycast"),
+        ),
+        skips={
+            "anythingllm/S4/*": "of the calls of one reply it runs the first of the last line "
+            "(server/utils/agents/aibitat/providers/ollama.js, lines 341 to 352)"
+        },
     ),
 )

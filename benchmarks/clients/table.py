@@ -14,8 +14,8 @@ NOT_RUN_CLIENTS = (
     "`@continuedev/cli`",
     "`crewai`",
     "`aider-chat`",
-    "`@langchain/ollama`",
-    "the clients that cannot be installed (replayed bodies)",
+    "the code agent of `smolagents`",
+    "LiteLLM's `ollama/`",
 )
 _MARKS = {"fail": "**FAIL**", "pass": "pass", "skip": "–", "absent": "not run"}
 """The first that one of a scenario's cases has is the row's."""
@@ -41,6 +41,7 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     left_out: list[str] = []
     for client, kept in results.items():
         versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
+        versions = versions or "bodies by hand"
         for variant, cases in kept["variants"].items():
             row = f"{client} {variant}".strip()
             marks = [_mark(row, name, cases.get(name, []), notes, left_out) for name in names]

@@ -168,6 +168,21 @@ class _Server:
         self.requests.append({"path": "/api/tags", "headers": dict(request.headers), "body": {}})
         return JSONResponse({"models": [_listed(n, m) for n, m in self.models.items()]})
 
+    async def loaded(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        listed = [
+            {
+                **_listed(name, model),
+                "expires_at": "2027-01-01T00:00:00Z",
+                "size_vram": 1,
+                "context_length": model.context_length,
+            }
+            for name, model in self.models.items()
+            if model.asked
+        ]
+        return JSONResponse({"models": listed})
+
     async def seen(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
 
@@ -305,6 +320,7 @@ def create_app(models: Mapping[str, Model]) -> Starlette:
         routes=[
             Route("/api/version", version),
             Route("/api/tags", server.tags),
+            Route("/api/ps", server.loaded),
             Route("/api/show", server.show, methods=["POST"]),
             Route("/api/chat", server.answer, methods=["POST"]),
             Route("/api/generate", server.answer, methods=["POST"]),

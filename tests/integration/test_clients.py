@@ -29,6 +29,7 @@ WHOLLY = VARIANTS[:2]
 """What is put to the others is the gate's."""
 SLOW = frozenset({"S14"})  # it is silent for longer than the client's patience
 (PLAIN,) = [client for client in CLIENTS if client.name == "plain"]
+(REPLAYED,) = [client for client in CLIENTS if client.name == "replayed"]
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,20 @@ def test_the_gate_names_clients_and_ways_that_there_are() -> None:
     for name, ways in GATE.items():
         assert set(ways) <= set(variants[name])
     assert {scenario.id for scenario in SCENARIOS} >= GATE_SCENARIOS
+
+
+@pytest.mark.parametrize("app", REPLAYED.variants)
+def test_an_app_that_cannot_be_installed_reads_the_answer_to_its_body(
+    app: str, pair: Pair, tmp_path: Path
+) -> None:
+    (two,) = [scenario for scenario in SCENARIOS if scenario.model == "two"]
+    (call,) = [scenario for scenario in SCENARIOS if scenario.id == "S3"]
+    environ = own_environ(tmp_path) | {"ADAPTER_URL": pair.url}
+    program = Program([sys.executable, str(PROGRAMS / REPLAYED.program), app], environ, tmp_path)
+    try:
+        assert judge(program, pair, call if REPLAYED.skip(app, two) else two) is None
+    finally:
+        program.end()
 
 
 LOOPS = """
@@ -170,6 +185,13 @@ def test_a_call_that_did_not_run_as_asked_fails(model: str) -> None:
     (scenario,) = [s for s in SCENARIOS if s.model == model]
     said = "The sum is 3. 3 and 7."
     assert scenario.judge(Outcome(text=said, ran=[[2, 1]], error=None, generations=[{}, {}]))
+
+
+@pytest.mark.parametrize("model", ["dead", "after"])
+def test_a_failure_of_the_upstream_that_the_client_never_met_fails(model: str) -> None:
+    (scenario,) = [s for s in SCENARIOS if s.model == model]
+    told = scenario.judge(Outcome(text="", ran=[], error="it did not start", generations=[]))
+    assert told == "the model was never asked"
 
 
 def test_the_page_is_what_the_kept_results_say() -> None:

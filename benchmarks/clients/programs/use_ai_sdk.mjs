@@ -1,4 +1,4 @@
-// The `ai` package with three providers; the protocol is that of conversation.py.
+// The `ai` package with five providers; the protocol is that of conversation.py.
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -21,6 +21,10 @@ async function modelOf(name) {
   if (wire === 'compatible') {
     return (await load('@ai-sdk/openai-compatible')).createOpenAICompatible(settings)(name);
   }
+  if (wire === 'ollama-ai-provider-v2') {
+    return (await load(wire)).createOllama({ baseURL: `${url}/api` })(name);
+  }
+  if (wire === 'ai-sdk-ollama') return (await load(wire)).createOllama({ baseURL: url })(name);
   const openai = (await load('@ai-sdk/openai')).createOpenAI(settings);
   return wire === 'responses' ? openai.responses(name) : openai.chat(name);
 }
