@@ -9,7 +9,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -97,6 +97,21 @@ class Chunk:
     num_ctx: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """How probable each of several replies is.
+
+    Attributes:
+        logprobs: natural logarithms, in the order of the values that were asked about.
+        unseen: which of them, by index, are only known to be no more probable than that.
+        usage: what finding out cost, all of them together.
+    """
+
+    logprobs: tuple[float, ...]
+    unseen: frozenset[int] = frozenset()
+    usage: Usage = field(default_factory=Usage)
+
+
 class Backend(Protocol):
     """A model server."""
 
@@ -126,4 +141,27 @@ class AsyncBackend(Protocol):
 
     async def aclose(self) -> None:
         """See :meth:`Backend.close`."""
+        ...
+
+
+class Scorer(Protocol):
+    """A backend that can also say how probable a reply is; not every one can."""
+
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """How probable it is that the reply goes on, behind ``prefill``, with each of the values.
+
+        A value counts as far as it differs from the others, and none is the beginning of another.
+
+        Raises:
+            BackendError: also where log-probabilities are not to be had (``CapabilityError``,
+                ``missing="logprobs"``).
+        """
+        ...
+
+
+class AsyncScorer(Protocol):
+    """The same, asynchronous."""
+
+    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """See :meth:`Scorer.score`."""
         ...

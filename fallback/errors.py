@@ -8,6 +8,7 @@
     │   ├─ ToolFileError                   a file of tools that cannot be read or imported
     │   ├─ FlowError                       a flow that cannot be run as it is
     │   │   └─ FlowFileError               one whose file is wrong
+    │   ├─ ExampleFileError                a file of worked examples that is wrong
     │   ├─ UnknownDialectError             no dialect of that name
     │   └─ TemplateError                   a prompt template does not render
     ├─ ParseError (ValueError)             only from ``parse(..., strict=True)``
@@ -60,6 +61,10 @@ class FlowError(ConfigurationError):
 
 class FlowFileError(FlowError):
     """The file of a flow cannot be read, or what it says is wrong; names the line."""
+
+
+class ExampleFileError(ConfigurationError):
+    """A file of worked examples cannot be read, or what it says is wrong; names the line."""
 
 
 class UnknownDialectError(ConfigurationError):

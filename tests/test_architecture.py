@@ -33,6 +33,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "toolfile",
         "doctor",
         "compare",
+        "examples",
         "lint",
         "flow",
         "proxy",

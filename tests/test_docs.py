@@ -29,6 +29,7 @@ SHOWN_ONLY = {
     "./scripts/": "they set up a whole environment; CI runs them themselves",
     ".ci/": "the same",
     "fallback run": "needs a model; test_end_to_end runs what the demo shows",
+    "fallback examples": "needs a model; test_engine_scoring runs it",
     "fallback flow": "needs a model; test_flow_file runs it",
     "fallback models": "downloads",
     "fallback engine": "runs until it is stopped",

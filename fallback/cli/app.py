@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.calibrate_app import calibrate
+from fallback.cli.examples_app import examples as examples_commands
 from fallback.cli.exits import MEANING
 from fallback.cli.flow_command import flow
 from fallback.cli.ledger_app import ledger as ledger_commands
@@ -68,6 +70,7 @@ app.add_typer(models, name="models")
 app.add_typer(engine, name="engine")
 app.add_typer(ledger_commands, name="ledger")
 app.add_typer(approvals, name="approvals")
+app.add_typer(examples_commands, name="examples")
 
 
 def _version(wanted: bool) -> None:
@@ -131,6 +134,14 @@ def run(
     mcp_only: McpOnly = None,
     mcp_hide: McpHide = None,
     mcp_risk: McpRisk = None,
+    decide: Annotated[
+        bool,
+        typer.Option("--decide", help="First decide which tool to call, or none; prompt mode."),
+    ] = False,
+    examples: Annotated[
+        Path | None,
+        typer.Option("--examples", metavar="FILE", help="Worked examples; prompt mode."),
+    ] = None,
 ) -> int:
     """Ask a model one question and let it use tools; shows what happens, step by step."""
     from fallback.cli.mcp_servers import mcp_servers
@@ -164,6 +175,8 @@ def run(
             respond=respond,
             allow=None if allow is None else frozenset(allow),
             mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
+            decide=decide,
+            examples=examples,
         )
     )
 

@@ -21,8 +21,8 @@ def compare(
         list[str] | None,
         typer.Option(
             "--way",
-            help="native, native+read, prompt:DIALECT[+chat][+no-example], or all; may be repeated."
-            " Default: both native ways and every dialect.",
+            help="native, native+read, prompt:DIALECT[+chat][+no-example], decide[:MARGIN], or all;"
+            " may be repeated. Default: both native ways and every dialect.",
         ),
     ] = None,
     suite: Annotated[

@@ -17,6 +17,7 @@ from fallback.cli.output import complain, console, only_json, write_json
 from fallback.cli.records import turn_record
 from fallback.cli.timeline import Overheard, Timeline
 from fallback.errors import ConfigurationError
+from fallback.examples import load_examples
 from fallback.execution import check_context
 from fallback.execution.masking import mask_credentials
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
@@ -67,6 +68,8 @@ class RunOptions:
     eager: bool = False
     respond: bool = False
     allow: frozenset[str] | None = None
+    decide: bool = False
+    examples: Path | None = None
 
     @property
     def authority(self) -> ExecutionContext:
@@ -205,6 +208,8 @@ def session_of(
         parallel_tool_calls=options.parallel_tool_calls,
         eager=options.eager,
         respond=options.respond,
+        decide=options.decide,
+        examples=load_examples(options.examples, catalogue) if options.examples else (),
     )
 
 

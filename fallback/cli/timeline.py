@@ -7,10 +7,10 @@ included, because that is where calls go wrong; below it stands what was made of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo
+from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
 from fallback.cli.output import can_show, visible
 from fallback.loop.progress import (
     Progress,
@@ -21,6 +21,7 @@ from fallback.loop.progress import (
     TurnEnded,
 )
 from fallback.messages import Step, ToolCall, ToolResult, Turn
+from fallback.session.drive import scorer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -170,6 +171,11 @@ class Overheard:
             close = getattr(chunks, "close", None)
             if close is not None:
                 close()
+
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """See :meth:`fallback.backend.Scorer.score`."""
+        scores: Scores = scorer(self._backend, "score").score(request, values)
+        return scores
 
     def close(self) -> None:
         """See :meth:`fallback.backend.Backend.close`."""

@@ -17,12 +17,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo
+from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
 from fallback.compare.cases import Case
 from fallback.compare.store import RECORD_VERSION
 from fallback.compare.ways import Way
@@ -37,6 +37,7 @@ from fallback.errors import (
 )
 from fallback.messages import Message, Step, Turn, Usage
 from fallback.resources import data_dir
+from fallback.session.drive import scorer
 
 __all__ = ["Sampling", "Unit", "key_of", "run_unit"]
 
@@ -98,6 +99,8 @@ def key_of(unit: Unit, info: ModelInfo) -> str:
         "limits": repr(unit.way.limits),
         "repeat": unit.repeat,
     }
+    if unit.way.decide is not None:
+        held["decide"] = repr(unit.way.decide)
     return _hash(json.dumps(held, sort_keys=True))[:32]
 
 
@@ -120,7 +123,7 @@ def _prompt_hash(case: Case, way: Way) -> str:
     from fallback.rendering import prompt_messages
 
     asked: tuple[Message, ...] = (Message(role="user", content=case.question),)
-    if way.kind == "prompt":
+    if way.prompted:
         asked = prompt_messages(asked, case.catalogue(), way.record, instructions=case.instructions)
     return _hash(json.dumps([[message.role, message.content] for message in asked]))
 
@@ -150,6 +153,10 @@ class _Tap:
             yield from stream
         finally:
             stream.close()  # type: ignore[attr-defined]  # backends yield from generators
+
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        scores: Scores = scorer(self._backend, "score").score(request, values)
+        return scores
 
     def close(self) -> None:
         """The backend is not ours."""

@@ -9,6 +9,10 @@
     The tools stand in the system prompt and calls are read from the text. ``+chat`` sends it
     through ``/api/chat`` in place of ``/api/generate``; ``+no-example`` leaves the worked example
     out of it.
+``decide``
+    As ``prompt:fenced``, but it is decided before each reply which tool it calls, or none, by the
+    probabilities of the tools' names (:mod:`fallback.loop.deciding`). ``decide:MARGIN`` is another
+    margin than the usual one; ``decide:-inf`` always calls, which is what a margin is found with.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fallback.dialects.record import PROMPTED, Dialect
+from fallback.dialects.record import FENCED, PROMPTED, Dialect
 from fallback.errors import ConfigurationError
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop import Decide
 from fallback.messages import Mode
 
 __all__ = ["ALL_WAYS", "USUAL_WAYS", "Way", "ways_of"]
@@ -29,16 +34,23 @@ Endpoint = Literal["generate", "chat"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way of calling tools; ``dialect``, ``endpoint`` and ``example`` are for ``prompt``."""
+    """One way of calling tools.
 
-    kind: Literal["native", "native+read", "prompt"]
+    ``dialect``, ``endpoint`` and ``example`` are for ``prompt`` and ``decide``, ``margin`` is for
+    ``decide``: ``None`` is the usual one.
+    """
+
+    kind: Literal["native", "native+read", "prompt", "decide"]
     dialect: str = ""
     endpoint: Endpoint = "generate"
     example: bool = True
+    margin: float | None = None
 
     @property
     def name(self) -> str:
         """How the way is written, on the command line and in results."""
+        if self.margin is not None:
+            return f"{self.kind}:{self.margin:g}"
         if self.kind != "prompt":
             return self.kind
         chat = "+chat" if self.endpoint == "chat" else ""
@@ -47,7 +59,19 @@ class Way:
     @property
     def mode(self) -> Mode:
         """The session's mode."""
-        return "prompt" if self.kind == "prompt" else "native"
+        return "prompt" if self.prompted else "native"
+
+    @property
+    def prompted(self) -> bool:
+        """Whether the tools stand in the prompt."""
+        return self.kind in ("prompt", "decide")
+
+    @property
+    def decide(self) -> Decide | None:
+        """How it is decided which tool is called."""
+        if self.kind != "decide":
+            return None
+        return Decide() if self.margin is None else Decide(margin=self.margin)
 
     @property
     def limits(self) -> Limits:
@@ -58,13 +82,13 @@ class Way:
     def settings(self) -> dict[str, Any]:
         """The arguments of a session that make it go this way."""
         given: dict[str, Any] = {"mode": self.mode, "limits": self.limits}
-        if self.kind == "prompt":
-            return given | {"dialect": self.record}
+        if self.prompted:
+            return given | {"dialect": self.record, "decide": self.decide or False}
         return given | {"read_text": self.kind == "native+read"}
 
     @property
     def record(self) -> Dialect:
-        """The dialect of a ``prompt`` way."""
+        """The dialect of a way that has its tools in the prompt."""
         return replace(PROMPTED[self.dialect], example=self.example)
 
 
@@ -74,6 +98,7 @@ def _prompted(endpoint: Endpoint, *, example: bool) -> list[Way]:
     ]
 
 
+_DECIDE = Way(kind="decide", dialect=FENCED.name)
 _NATIVE = (Way(kind="native"), Way(kind="native+read"))
 
 USUAL_WAYS: tuple[Way, ...] = (*_NATIVE, *_prompted("generate", example=True))
@@ -81,6 +106,7 @@ USUAL_WAYS: tuple[Way, ...] = (*_NATIVE, *_prompted("generate", example=True))
 
 ALL_WAYS: tuple[Way, ...] = (
     *USUAL_WAYS,
+    _DECIDE,
     *_prompted("generate", example=False),
     *_prompted("chat", example=True),
     *_prompted("chat", example=False),
@@ -99,10 +125,20 @@ def ways_of(names: Iterable[str]) -> tuple[Way, ...]:
     for name in names:
         if name == "all":
             chosen |= dict.fromkeys(ALL_WAYS)
-        elif (way := _BY_NAME.get(name.replace("+generate", ""))) is not None:
+        elif (way := _BY_NAME.get(name.replace("+generate", ""), _with_margin(name))) is not None:
             chosen[way] = None
         else:
             raise ConfigurationError(
                 f"there is no way {name!r}; there are {', '.join(_BY_NAME)}, and all"
             )
     return tuple(chosen) or USUAL_WAYS
+
+
+def _with_margin(name: str) -> Way | None:
+    """The way ``decide:MARGIN``, if that is one."""
+    kind, _, margin = name.partition(":")
+    try:
+        given = Decide(margin=float(margin))
+    except ValueError:
+        return None
+    return replace(_DECIDE, margin=given.margin) if kind == _DECIDE.kind else None

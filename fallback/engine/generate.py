@@ -29,6 +29,12 @@ _TOO_LONG = (
     " prompt, adjust the context length in settings, or use a model with a longer context length"
 )
 
+# In the notation of llama.cpp's grammars, control characters are written by number.
+_ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
 
 def generate(request: GenerateRequest, job: Job, lease: Lease) -> Reply:
     """Answer the request. The lease is given back by the reply, or here if there is an error."""
@@ -42,11 +48,29 @@ def generate(request: GenerateRequest, job: Job, lease: Lease) -> Reply:
     body = {**llama_settings(job, prompt_tokens=len(ids)), "prompt": list(ids)}
     if request.common.logprobs is not None:
         body["n_probs"] = max(1, request.common.logprobs)
+    if request.forced_reply:
+        body |= _forced(request.forced_reply)
+        body.pop("json_schema", None)
 
     def lines(events: Iterator[Event]) -> Iterator[Line]:
         return _lines(request, job, lease, ids, events)
 
     return run(job, lease, "/completion", body, ids, lines, _joined)
+
+
+def _forced(text: str) -> dict[str, Any]:
+    """Settings that leave nothing else to write than one text.
+
+    The grammar has no other sentence. Of the ways to cut the text into tokens the likeliest at each
+    place is taken.
+    """
+    escaped = "".join(_ESCAPES.get(letter) or letter for letter in text)
+    return {
+        "grammar": f'root ::= "{escaped}"',
+        "n_predict": len(text.encode("utf-8", "replace")) + 1,
+        "temperature": 0.0,
+        "stop": [],
+    }
 
 
 def _prompt(request: GenerateRequest, job: Job, server: LlamaServer) -> str:

@@ -45,13 +45,18 @@ class Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateRequest:
-    """``POST /api/generate``."""
+    """``POST /api/generate``.
+
+    ``forced_reply`` is ours, not Ollama's: the text that the model is made to write, so that
+    ``logprobs`` tells how probable it was.
+    """
 
     common: Common
     prompt: str
     system: str
     raw: bool
     context: tuple[int, ...]
+    forced_reply: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +140,7 @@ def read_generate(data: bytes) -> GenerateRequest:
         system=system,
         raw=raw,
         context=tuple(context),
+        forced_reply=fields.get("_forced_reply", str, ""),
     )
 
 

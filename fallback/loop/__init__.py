@@ -18,7 +18,11 @@ from fallback.loop.actions import (
     Job,
     Outcome,
     Request,
+    Score,
+    Scored,
 )
+from fallback.loop.decided import DecidedFlow
+from fallback.loop.deciding import Decide
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.reply import Reply
 from fallback.loop.turn import TurnFlow
@@ -30,6 +34,8 @@ __all__ = [
     "Authorise",
     "Authorised",
     "Check",
+    "Decide",
+    "DecidedFlow",
     "Decision",
     "Describe",
     "Described",
@@ -44,5 +50,7 @@ __all__ = [
     "Plan",
     "Reply",
     "Request",
+    "Score",
+    "Scored",
     "TurnFlow",
 ]

@@ -38,6 +38,8 @@ __all__ = [
     "Job",
     "Outcome",
     "Request",
+    "Score",
+    "Scored",
 ]
 
 
@@ -69,6 +71,8 @@ class Generate:
         delay: seconds to wait before asking.
         early: gives the job of a call that may start while the rest of the reply is written, or
             ``None``; absent where none may.
+        told: characters of ``request.prefill`` that were heard before: the reply goes on from an
+            earlier one of the same step.
     """
 
     request: GenerationRequest
@@ -85,6 +89,22 @@ class Generate:
     closing: str = ""
     delay: float = 0.0
     early: Callable[[ToolCall], Job | None] | None = None
+    told: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Ask how probable each of several values is. Answered by :class:`Scored`.
+
+    Attributes:
+        request: with the ``prefill`` that the values may follow.
+        values: what the reply may go on with; none is the beginning of another.
+        delay: seconds to wait before asking.
+    """
+
+    request: GenerationRequest
+    values: tuple[str, ...]
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +182,7 @@ class Execute:
     width: int = 1
 
 
-Action = Describe | Generate | Authorise | Approve | Execute
+Action = Describe | Generate | Score | Authorise | Approve | Execute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +228,20 @@ class Generation:
         """Whether a server has eaten a call that it could not read: tokens, but nothing to show."""
         shown = self.raw.strip() or self.thinking.strip() or self.tool_calls
         return not shown and self.usage.completion_tokens > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """The natural logarithms of the probabilities, one per value; ``error`` where there are none.
+
+    ``unseen`` and ``usage`` are those of :class:`fallback.backend.Scores`.
+    """
+
+    logprobs: tuple[float, ...] = ()
+    unseen: frozenset[int] = frozenset()
+    usage: Usage = field(default_factory=Usage)
+    error: BackendError | None = None
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,4 +302,4 @@ class Interrupted:
     elapsed: float = 0.0
 
 
-Outcome = Described | Generation | Authorised | Approved | Executed | Interrupted
+Outcome = Described | Generation | Scored | Authorised | Approved | Executed | Interrupted

@@ -61,6 +61,8 @@ class Asking:
         *,
         withdrawn: bool,
         required: bool,
+        tool: str = "",
+        written: str = "",
     ) -> tuple[GenerationRequest, str]:
         """What is sent next, and a note on what had to be left out; usually empty.
 
@@ -70,6 +72,8 @@ class Asking:
             aside: said to the model in this request alone.
             withdrawn: whether no tool is offered any more.
             required: whether the reply has to be a call.
+            tool: the tool that it has to call, if that is decided already.
+            written: a reply of calls that is to go on with that one.
         """
         self._aside = aside
         self._offered = "none" if withdrawn else self._plan.tool_choice
@@ -81,10 +85,11 @@ class Asking:
             request = self._render(mode, shown(conversation, self.window.cut))
         self._size = self._measure(request)
         self.continues = bool(request.prefill)
-        begins = required and not self.continues
-        self.opening, schema = self._begin(mode) if begins else (_NOTHING, None)
+        begins = (required or bool(tool)) and not self.continues
+        self.opening, schema = self._begin(mode, tool) if begins else (_NOTHING, None)
         if self.opening.prefill:
-            request = replace(request, prefill=self.opening.prefill, format=schema)
+            prefill = self.opening.behind(written) if written else self.opening.prefill
+            request = replace(request, prefill=prefill, format=schema)
         return request, note
 
     def heard(self, generation: Generation) -> None:
@@ -174,11 +179,13 @@ class Asking:
 
     # How the reply is begun ---------------------------------------------------------------------
 
-    def _begin(self, mode: Mode) -> tuple[Opening, Mapping[str, Any] | None]:
+    def _begin(self, mode: Mode, tool: str) -> tuple[Opening, Mapping[str, Any] | None]:
         if mode != "prompt" or not self._may_begin:
             return _NOTHING, None
         dialect = self._plan.dialect
-        only = next(iter(self._tools)) if len(self._tools) == 1 else None
+        only = self._tools.get(tool) if tool else None
+        if len(self._tools) == 1:
+            only = next(iter(self._tools))
         schema: dict[str, Any] | None
         if only is not None:
             opened, schema = opening(dialect, only.name), only.parameters

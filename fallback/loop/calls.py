@@ -23,6 +23,7 @@ from fallback.loop.gates import Admission, Gates
 from fallback.loop.repetition import Repetition, canonical, copies
 from fallback.loop.respond import RESPOND, TOO_EARLY, respond_tool
 from fallback.messages import FailureKind, ResultStatus, StopReason, ToolCall, ToolResult
+from fallback.rendering.examples import Example
 from fallback.tools import Risk, Tool
 
 __all__ = ["Batch", "Handled", "counted", "not_run", "runs_beside_others"]
@@ -64,6 +65,7 @@ class Batch:
         gates: who may do what; every call passes them.
         said: the user's words.
         tainted: whether the model had read untrusted content before it wrote the calls.
+        examples: what the model was shown, so that its copies are known.
     """
 
     def __init__(
@@ -75,9 +77,11 @@ class Batch:
         *,
         said: str,
         tainted: bool = False,
+        examples: tuple[Example, ...] = (),
     ) -> None:
         self._catalogue, self._budget, self._repetition = catalogue, budget, repetition
         self._gates, self._said, self._tainted = gates, said, tainted
+        self._examples = examples
         self._admission = Admission()
         self._calls: tuple[ToolCall, ...] = ()
         self._early: dict[str, Job] = {}
@@ -200,7 +204,7 @@ class Batch:
 
     def _misplaced(self, call: ToolCall) -> ToolResult | None:
         """The refusal of a call that is valid in form and cannot be meant."""
-        if echoes_example(call, self._said):
+        if echoes_example(call, self._said, self._examples):
             return not_run(call, NOT_RUN, kind="invalid_arguments")
         if (waits := awaited(call, self._calls, self._said)) is not None:
             return not_run(call, waits, kind="invalid_arguments")

@@ -6,7 +6,10 @@ valid in every other respect; only its filler words (``some city`` for ``city``)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fallback.messages import ToolCall
+from fallback.rendering.examples import Example
 from fallback.schema.samples import sample_text
 
 __all__ = ["COPIED", "NOT_RUN", "PLAIN_ANSWER", "echoes_example"]
@@ -19,14 +22,24 @@ COPIED = (
 PLAIN_ANSWER = "Answer in plain words."
 
 
-def echoes_example(call: ToolCall, said: str) -> bool:
-    """Whether an argument is the filler that examples are made of, and nobody has said it.
+def echoes_example(call: ToolCall, said: str, examples: Iterable[Example] = ()) -> bool:
+    """Whether an argument is the filler that examples are made of, or the call that of an example,
+    and nobody has said so.
 
     Args:
         call: valid in every other respect.
         said: the user's words; what stands there is meant.
+        examples: those of the application.
     """
     said = said.casefold()
+    texts = [value.casefold() for value in call.arguments.values() if isinstance(value, str)]
+    copied = any(
+        (shown.name, shown.arguments) == (call.name, call.arguments)
+        for example in examples
+        for shown in example.calls
+    )
+    if copied and texts and not any(text in said for text in texts):
+        return True
     return any(
         isinstance(value, str)
         and value.startswith("some ")

@@ -35,7 +35,10 @@ _ANNOUNCED = "announced a call that it did not make"
 
 
 class Withdrawal(NamedTuple):
-    """Tools are taken away: what the model says next is the answer, and the turn ends so."""
+    """Tools are taken away: what the model says next is the answer, and the turn ends so.
+
+    ``why`` is for the turn's ``detail``; empty where it is nothing to remark on.
+    """
 
     reason: StopReason
     why: str
@@ -147,7 +150,8 @@ def last_words(withdrawn: Withdrawal, reading: Reading) -> Ending:
     reason: StopReason = withdrawn.reason
     if reason == "answered" and not answer:
         reason = "failed"
-    return Ending(reason, f"tools were withdrawn: {withdrawn.why}", answer=answer)
+    detail = f"tools were withdrawn: {withdrawn.why}" if withdrawn.why else ""
+    return Ending(reason, detail, answer=answer)
 
 
 def _with_words(problem: Problem, generation: Generation) -> Problem:

@@ -11,11 +11,13 @@ from fallback.catalogue import Catalogue
 from fallback.dialects.record import FENCED, Dialect
 from fallback.errors import FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop.deciding import Baseline, Decide
 from fallback.loop.gauge import Window
 from fallback.loop.paused import Paused
 from fallback.messages import Message, Mode, Turn
 from fallback.policy import DEFAULT_POLICY, NOBODY, ExecutionContext, Policy
 from fallback.rendering import prompt_messages
+from fallback.rendering.examples import Example
 from fallback.rendering.text import offered
 from fallback.results import GroundingCheck
 from fallback.routing import Route
@@ -35,10 +37,14 @@ class Plan:
         own: names of the settings that the caller has made himself; no advice changes them.
         endpoint: where prompts are sent in prompt mode, if the backend has the choice.
         instructions: the application's system prompt.
+        examples: questions with their right calls, shown in prompt mode.
         tool_choice: ``auto``, ``none``, ``required`` or the name of one tool.
         parallel: whether one reply may hold several calls; otherwise only the first one counts.
         respond: whether the catalogue holds the tool for answering, see
             :mod:`fallback.loop.respond`.
+        decide: how it is decided before each reply which tool it calls; ``None`` leaves that to the
+            reply.
+        baseline: what an earlier turn found out for that.
         eager: whether a call that only reads may start while the reply is still being written.
         window: what earlier turns found out about the window.
         read_text: whether a reply in which the server reports no calls is searched for them.
@@ -59,9 +65,12 @@ class Plan:
     own: frozenset[str] = frozenset()
     endpoint: Literal["auto", "generate", "chat"] = "auto"
     instructions: str = ""
+    examples: tuple[Example, ...] = ()
     tool_choice: str = "auto"
     parallel: bool = True
     respond: bool = False
+    decide: Decide | None = None
+    baseline: Baseline | None = None
     eager: bool = False
     window: Window = field(default_factory=Window)
     read_text: bool = True
@@ -100,6 +109,7 @@ class Plan:
                 tool_choice=tool_choice,
                 instructions=self.instructions,
                 parallel=self.parallel,
+                examples=self.examples,
             )
             return self._request(mode, rendered, None, self.dialect.stop if tools else ())
         if self.instructions.strip():
@@ -134,6 +144,7 @@ class Ended:
         messages: the conversation to go on with; without this turn if nothing came of it.
         route: the mode that worked, and why; ``None`` if that was never found out.
         window: what has been found out about the window, for the next turn.
+        baseline: what has been found out about the catalogue, for the next turn.
         error: what the outside world did wrong, for the driver to raise.
         paused: the turn as it has to be kept, if it waits for a person.
     """
@@ -142,5 +153,6 @@ class Ended:
     messages: tuple[Message, ...]
     route: Route | None = None
     window: Window = field(default_factory=Window)
+    baseline: Baseline | None = None
     error: FallbackError | None = None
     paused: Paused | None = None

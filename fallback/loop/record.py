@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fallback.loop.actions import Generation
 from fallback.loop.paused import Paused
-from fallback.messages import Message, Mode, Step, ToolCall, ToolResult
+from fallback.messages import Message, Mode, Step, ToolCall, ToolResult, Usage
 
 __all__ = ["Record"]
 
@@ -26,6 +26,7 @@ class Record:
         self._notes: list[str] = []
         self._results: tuple[ToolResult, ...] = ()
         self._reopened: Step | None = None
+        self._spent = Usage()
         self.asked_with_untrusted = False
 
     @classmethod
@@ -89,6 +90,10 @@ class Record:
         """Remark on the open step, or on the next one if none is."""
         self._notes.append(text)
 
+    def spend(self, usage: Usage) -> None:
+        """Charge the next step to be opened, or the open one, with more than its last reply."""
+        self._spent += usage
+
     def say(self, text: str, calls: tuple[ToolCall, ...] = (), *, exact: bool = False) -> None:
         """Keep what the model said; only what was accepted is ever kept.
 
@@ -113,6 +118,8 @@ class Record:
     def close(self) -> None:
         """End the open step, if one is open."""
         self.steps += self._open_step(self._results)
+        if self._open is not None:
+            self._spent = Usage()
         if self._reopened is not None or self._open is not None:
             self._notes, self._results = [], ()
         self._reopened = self._open = None
@@ -135,6 +142,15 @@ class Record:
                 raw=generation.raw,
                 reading=reading,
                 results=results,
-                usage=generation.usage,
+                usage=_together(self._spent, generation.usage),
                 notes=tuple(self._notes),
             )
+
+
+def _together(before: Usage, reply: Usage) -> Usage:
+    """The first token of a reply comes after all that was spent before it."""
+    if before == Usage():
+        return reply
+    first = reply.first_token_seconds
+    waited = None if first is None else before.seconds + first
+    return replace(before + reply, first_token_seconds=waited)

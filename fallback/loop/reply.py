@@ -16,7 +16,7 @@ from fallback.backend import Chunk
 from fallback.errors import BackendError
 from fallback.loop.actions import Generate, Generation
 from fallback.messages import FinishReason, Problem, Reading, Suppressed, Usage
-from fallback.parsing.events import BatchComplete, Event, ReasoningDelta
+from fallback.parsing.events import BatchComplete, CallReady, Event, ReasoningDelta
 from fallback.parsing.parser import Parser, chosen_tool
 from fallback.parsing.whole import parse
 from fallback.validation import read_native
@@ -59,7 +59,9 @@ class Reply:
         if chunk.prefill and not self._action.continues:
             self._text.append(chunk.prefill)
             self._begun = len(chunk.prefill)
-            events += self._parser.feed(chunk.prefill)
+            told = self._action.told
+            self._parser.feed(chunk.prefill[:told])
+            events += self._parser.feed(chunk.prefill[told:])
         if chunk.thinking:
             self._thinking.append(chunk.thinking)
             events.append(ReasoningDelta(chunk.thinking))
@@ -77,7 +79,7 @@ class Reply:
         # counts.
         if not self._tool_calls and any(isinstance(event, BatchComplete) for event in events):
             self._cut = True
-        return events
+        return self._untold(events)
 
     def close(
         self,
@@ -113,7 +115,12 @@ class Reply:
             cut=self._cut,
             num_ctx=self._num_ctx,
         )
-        return events, generation
+        return self._untold(events), generation
+
+    def _untold(self, events: list[Event]) -> list[Event]:
+        """Without the calls that an earlier reply of the same step has told already."""
+        told = self._action.told
+        return [e for e in events if not (isinstance(e, CallReady) and e.call.span.end <= told)]
 
     def _complete(self, parser: Parser, finish: FinishReason) -> list[Event]:
         """Close a call that was begun for the model, if it has written the arguments and no more.

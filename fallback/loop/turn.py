@@ -44,15 +44,7 @@ from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
 from fallback.loop.spent import UNSPENT, Spent
-from fallback.messages import (
-    Message,
-    Mode,
-    Reading,
-    Step,
-    ToolCall,
-    ToolResult,
-    Turn,
-)
+from fallback.messages import Message, Mode, Reading, Step, ToolCall, ToolResult, Turn
 from fallback.rendering.running import running_answer
 from fallback.rendering.text import offered
 from fallback.routing import Route
@@ -97,6 +89,7 @@ class TurnFlow:
         self._aside, self._delay = "", 0.0
         self._called = False
         self._withdrawn: Withdrawal | None = None
+        self.baseline = plan.baseline
 
     def run(self) -> Generator[Action, Outcome, Ended]:
         """Yield actions, take their outcomes, and return the turn that has ended."""
@@ -125,7 +118,9 @@ class TurnFlow:
         self.plan = plan
         self._asking, self._mending = Asking(plan), Mending(plan, self.record, self._spent)
 
-    def _generate(self) -> Generator[Action, Outcome, Generation]:
+    def _generate(
+        self, tool: str = "", written: str = ""
+    ) -> Generator[Action, Outcome, Generation]:
         plan, record = self.plan, self.record
         if len(record.steps) >= plan.limits.max_steps:
             raise out_of_steps(record.steps)
@@ -141,6 +136,8 @@ class TurnFlow:
             aside,
             withdrawn=self._withdrawn is not None,
             required=choice not in ("auto", "none"),
+            tool=tool,
+            written=written,
         )
         if note:
             record.note(note)
@@ -154,6 +151,7 @@ class TurnFlow:
             closing=self._asking.opening.closing,
             continues=self._asking.continues,
             dialects=READ if self._runs_on else None,
+            told=len(self._asking.opening.kept(written)) if written else 0,
             delay=delay,
             early=self._batch.early if self._may_begin_early else None,
             index=len(record.steps),
@@ -206,6 +204,7 @@ class TurnFlow:
             self._gates,
             said=self.record.said,
             tainted=self.record.tainted,
+            examples=self.plan.examples,
         )
 
     @property
@@ -280,7 +279,7 @@ class TurnFlow:
             raise Ending("answered", answer=answer)
         if answer is not None:
             self._tell(self._mending.accept(replace(reading, text=""), listens=False))
-        elif all(echoes_example(call, self.record.said) for call in reading.calls):
+        elif all(echoes_example(c, self.record.said, self.plan.examples) for c in reading.calls):
             self._tell(self._mending.refuse_copy(reading))
         else:
             yield from self._run(generation)
@@ -369,6 +368,7 @@ class TurnFlow:
             messages=record.conversation if keep else record.history,
             route=self._route,
             window=self._asking.window,
+            baseline=self.baseline,
             error=ending.error,
             paused=self._kept(turn.steps) if turn.waiting else None,
         )

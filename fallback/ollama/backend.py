@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from fallback.backend import Chunk, GenerationRequest, ModelInfo
+from fallback.backend import Chunk, GenerationRequest, ModelInfo, Scores
 from fallback.errors import (
     BackendError,
     BackendProtocolError,
@@ -26,6 +26,7 @@ from fallback.errors import (
 )
 from fallback.hosts import EMBEDDED
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.messages import Usage
 from fallback.ollama import exchange
 from fallback.ollama.exchange import Answer, Exchange
 from fallback.ollama.failures import Asked, failure, mapped
@@ -44,7 +45,8 @@ from fallback.ollama.plan import (
     think_field,
 )
 from fallback.ollama.profile import Profile, digest_in, names_in, read_profile
-from fallback.ollama.reply import Guard, ReplyReader, decode_line
+from fallback.ollama.reply import Guard, ReplyReader, decode_line, usage_of
+from fallback.ollama.scoring import forced, log_probabilities, next_token, walk
 from fallback.ollama.transport import Clients
 from fallback.routing import refuse_without_completion
 
@@ -211,6 +213,31 @@ class OllamaBackend:
             self._memory.refuse_tools(asked.model)
         return error
 
+    def _score_flow(self, request: GenerationRequest, values: Sequence[str]) -> Flow[Scores]:
+        """One request where the values begin differently; later ones find the prompt cached."""
+        plan, asked, _ = yield from self._stream_flow(request)
+        usage = Usage()
+        asking = walk(values, where=self.where)
+        try:
+            written = next(asking)
+            while True:
+                told = yield from self._told_flow(next_token(plan, written), asked)
+                usage += usage_of(told)
+                written = asking.send(told)
+        except StopIteration as stop:
+            return Scores(logprobs=stop.value.logprobs, unseen=stop.value.unseen, usage=usage)
+
+    def _forced_flow(self, request: GenerationRequest, text: str) -> Flow[tuple[float, ...]]:
+        plan, asked, _ = yield from self._stream_flow(request)
+        told = yield from self._told_flow(forced(plan, text), asked)
+        return log_probabilities(told, text, where=self.where)
+
+    def _told_flow(self, request: Exchange, asked: Asked) -> Flow[dict[str, Any]]:
+        answer = yield request
+        if answer.status != 200:
+            raise (yield from self._refused_flow(answer, asked))
+        return decode_line(answer.body, self.where)
+
     # Blocking -----------------------------------------------------------------------------------
 
     def describe(self, model: str) -> ModelInfo:
@@ -232,6 +259,19 @@ class OllamaBackend:
                 refused = Answer(response.status_code, self._whole(response.iter_bytes()))
         if refused is not None:
             raise self._run(self._refused_flow(refused, asked))
+
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """See :meth:`fallback.backend.Scorer.score`."""
+        return self._run(self._score_flow(request, values))
+
+    def forced(self, request: GenerationRequest, text: str) -> tuple[float, ...]:
+        """The natural logarithm of the probability of each token of a reply that is given.
+
+        Raises:
+            CapabilityError: the server is not the embedded engine, which alone can be made to write
+                a given text.
+        """
+        return self._run(self._forced_flow(request, text))
 
     def tags(self) -> tuple[Mapping[str, Any], ...]:
         """The models of the server, as ``/api/tags`` lists them."""
@@ -301,6 +341,10 @@ class OllamaBackend:
                     refused = Answer(response.status_code, await self._awhole(response))
         if refused is not None:
             raise await self._arun(self._refused_flow(refused, asked))
+
+    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """See :meth:`fallback.backend.AsyncScorer.ascore`."""
+        return await self._arun(self._score_flow(request, values))
 
     async def aclose(self) -> None:
         """See :meth:`close`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fallback.backend import Chunk
@@ -18,7 +18,7 @@ from fallback.errors import BackendProtocolError, ContextWindowError
 from fallback.messages import FinishReason, Usage
 from fallback.ollama.failures import Asked, failure, shown
 
-__all__ = ["Guard", "LineSplitter", "ReplyReader", "decode_line"]
+__all__ = ["Guard", "LineSplitter", "ReplyReader", "decode_line", "usage_of"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SECOND = 1e9  # durations are nanoseconds
@@ -206,16 +206,20 @@ class ReplyReader:
                 prompt_tokens=None,
                 num_ctx=self._guard.num_ctx,
             )
-        cached = record.get("cached_tokens")
-        return Usage(
-            prompt_tokens=prompt_tokens,
-            cached_tokens=None if cached is None else _count(cached),
-            completion_tokens=_count(record.get("eval_count")),
-            seconds=_count(record.get("total_duration")) / _SECOND,
-            load_seconds=_count(record.get("load_duration")) / _SECOND,
-            prompt_seconds=_count(record.get("prompt_eval_duration")) / _SECOND,
-            first_token_seconds=self._first_token,
-        )
+        return replace(usage_of(record), first_token_seconds=self._first_token)
+
+
+def usage_of(record: Mapping[str, Any]) -> Usage:
+    """The figures of the last line of a reply."""
+    cached = record.get("cached_tokens")
+    return Usage(
+        prompt_tokens=_count(record.get("prompt_eval_count")),
+        cached_tokens=None if cached is None else _count(cached),
+        completion_tokens=_count(record.get("eval_count")),
+        seconds=_count(record.get("total_duration")) / _SECOND,
+        load_seconds=_count(record.get("load_duration")) / _SECOND,
+        prompt_seconds=_count(record.get("prompt_eval_duration")) / _SECOND,
+    )
 
 
 def _text(value: Any) -> str:

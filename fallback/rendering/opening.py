@@ -26,10 +26,24 @@ class Opening:
     Attributes:
         prefill: the beginning: up to the name, or up to the arguments of one tool.
         closing: what follows the arguments; empty where they are no JSON object of their own.
+        link: what stands in place of ``closing`` where another call of the tool follows, up to its
+            arguments.
     """
 
     prefill: str
     closing: str = ""
+    link: str = ""
+
+    def behind(self, written: str) -> str:
+        """The beginning of another call, behind what was written; ends like ``prefill``."""
+        return written.removesuffix(self.closing) + self.link
+
+    def kept(self, written: str) -> str:
+        """As much of what was written as :meth:`behind` begins with."""
+        pairs = enumerate(zip(self.closing, self.link, strict=False))
+        shorter = min(len(self.closing), len(self.link))
+        same = next((i for i, (closes, links) in pairs if closes != links), shorter)
+        return written.removesuffix(self.closing) + self.closing[:same]
 
 
 def opening_of_any(dialect: Dialect) -> Opening:
@@ -60,4 +74,6 @@ def opening(dialect: Dialect, tool: str | None = None) -> Opening:
         return Opening(text[: text.index(_KEY)])
     # Models write a space and the brace behind it as one token, so the space is left to them.
     before, _, behind = text.partition(to_json(arguments))
-    return Opening(before.rstrip(), behind)
+    call = ToolCall(id="", name=tool, arguments=arguments)
+    _, link, _ = call_text([call, call], dialect).split(to_json(arguments))
+    return Opening(before.rstrip(), behind, link.rstrip())

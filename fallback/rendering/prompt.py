@@ -15,6 +15,7 @@ from itertools import zip_longest
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
 from fallback.messages import Message, Role, ToolResult
+from fallback.rendering.examples import Example
 from fallback.rendering.running import running_messages
 from fallback.rendering.text import answer_text, call_text, result_text, system_text
 
@@ -30,6 +31,7 @@ def prompt_messages(
     instructions: str = "",
     parallel: bool = True,
     asked: Callable[[str], str] = str.strip,
+    examples: tuple[Example, ...] = (),
 ) -> tuple[Message, ...]:
     """Render a conversation for a model that knows no tools.
 
@@ -59,6 +61,7 @@ def prompt_messages(
         tool_choice=tool_choice,
         parallel=parallel,
         instructions="\n\n".join(filter(None, (instructions.strip(), *opening))),
+        examples=examples,
     )
     head = (Message(role="system", content=system),) if system else ()
     told = (

@@ -16,6 +16,7 @@ from fallback.catalogue import Catalogue
 from fallback.dialects.record import ARROW, Dialect
 from fallback.messages import Problem, ToolCall, ToolResult
 from fallback.rendering import literals
+from fallback.rendering.examples import Example
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
 from fallback.schema import signature, skeleton
 from fallback.templating import render, to_json
@@ -53,6 +54,7 @@ def system_text(
     tool_choice: str = "auto",
     parallel: bool = True,
     instructions: str = "",
+    examples: tuple[Example, ...] = (),
 ) -> str:
     """The system prompt: the tools, the form of a call, and then the application's instructions.
 
@@ -65,27 +67,59 @@ def system_text(
         tool_choice: ``auto``, ``none``, ``required`` or the name of the only tool to offer.
         parallel: whether one reply may hold several calls.
         instructions: what the application has to say, last because it is read last.
+        examples: shown in place of the one that is made of the first tool.
     """
-    text = _tools_text(catalogue, dialect, tool_choice, parallel)
+    text = _tools_text(catalogue, dialect, tool_choice, parallel, examples)
     return "\n\n".join(filter(None, (text, instructions.strip())))
 
 
 @lru_cache(maxsize=32)
-def _tools_text(catalogue: Catalogue, dialect: Dialect, tool_choice: str, parallel: bool) -> str:
+def _tools_text(
+    catalogue: Catalogue,
+    dialect: Dialect,
+    tool_choice: str,
+    parallel: bool,
+    examples: tuple[Example, ...],
+) -> str:
     """The part that is the same in every step and request: a catalogue never changes."""
     tools = tuple(offered(catalogue, tool_choice))
     if not tools:
         return ""
+    shown = _worked(examples, tools, dialect)
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
-        tool=tools[0].name if dialect.example else None,
-        example=_example(tools[0], dialect) if dialect.example else call_text([_FORM], dialect),
+        tool=tools[0].name if dialect.example and not shown else None,
+        example=shown or _first_example(tools[0], dialect),
         required=tool_choice != "auto",
         only=tools[0].name if tool_choice not in ("auto", "required") else None,
         parallel=parallel,
     )
     return text.strip()
+
+
+def _worked(examples: Iterable[Example], tools: Iterable[Tool], dialect: Dialect) -> str:
+    """The application's examples, those whose tools are all on offer; empty for none."""
+    names = {tool.name for tool in tools}
+    items = [
+        {
+            "question": neutralise(example.question.strip()),
+            "call": call_text(example.calls, dialect),
+            # In running text a result stands behind its call, and nobody sends it.
+            "result": "" if dialect.inline else _results(example.results, dialect),
+        }
+        for example in examples
+        if example.tools <= names
+    ]
+    return render("worked.j2", items=items).strip() if items else ""
+
+
+def _results(results: Iterable[ToolResult], dialect: Dialect) -> str:
+    return "\n".join(result_text(result, dialect) for result in results)
+
+
+def _first_example(tool: Tool, dialect: Dialect) -> str:
+    return _example(tool, dialect) if dialect.example else call_text([_FORM], dialect)
 
 
 def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:

@@ -21,12 +21,13 @@ from fallback.loop import (
     Interrupted,
     Job,
     Outcome,
+    Score,
 )
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
 from fallback.session.claims import Resumption, Taken
-from fallback.session.drive import Drive
+from fallback.session.drive import Drive, scorer
 
 __all__ = ["AsyncSession"]
 
@@ -131,6 +132,8 @@ class AsyncSession(SessionBase):
             return self._execute(drive, action)
         if isinstance(action, Describe):
             return self._describe(drive, action)
+        if isinstance(action, Score):
+            return self._score(drive, action)
         return self._decide(drive, action)
 
     async def _describe(self, drive: Drive, action: Describe) -> AsyncGenerator[Outcome]:
@@ -142,11 +145,23 @@ class AsyncSession(SessionBase):
             advice = await asyncio.to_thread(self._profiles.advice, info)
             yield Described(info=info, advice=advice, elapsed=drive.elapsed)
 
+    async def _score(self, drive: Drive, action: Score) -> AsyncGenerator[Outcome]:
+        if action.delay and not await apause(action.delay, drive.wake):
+            yield Interrupted(elapsed=drive.elapsed)
+            return
+        try:
+            scores = await scorer(self._backend, "ascore").ascore(action.request, action.values)
+        except BackendError as error:
+            yield drive.scored(None, error)
+        else:
+            yield drive.scored(scores)
+
     async def _generate(self, drive: Drive, action: Generate) -> AsyncGenerator[Progress | Outcome]:
         if action.delay and not await apause(action.delay, drive.wake):
             yield Interrupted(elapsed=drive.elapsed)
             return
-        yield StepStarted(action.index, action.request.mode)
+        if not action.told:
+            yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
         failure: BackendError | None = None

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import FENCED, PROMPTED, Dialect
+from fallback.dialects.record import FENCED, Dialect
 from fallback.errors import (
     ConfigurationError,
     LedgerError,
-    UnknownDialectError,
     UsageError,
 )
 from fallback.execution import Rates, check_context
@@ -31,10 +30,13 @@ from fallback.execution.shown import Mask
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import (
+    Decide,
+    DecidedFlow,
     Ended,
     Plan,
     TurnFlow,
 )
+from fallback.loop.deciding import Baseline
 from fallback.loop.gauge import Window
 from fallback.loop.progress import Progress
 from fallback.loop.respond import respond_tool
@@ -42,6 +44,7 @@ from fallback.loop.spent import UNSPENT
 from fallback.messages import Message, Turn
 from fallback.policy import DEFAULT_POLICY, ExecutionContext, Policy
 from fallback.profiles import Profiles
+from fallback.rendering.examples import Example
 from fallback.results import GroundingCheck
 from fallback.routing import Route
 from fallback.session.approving import Ask
@@ -51,6 +54,7 @@ from fallback.session.drive import Drive
 from fallback.session.offer import ToolOffer
 from fallback.session.oversight import Oversight, lost_calls, take_up
 from fallback.session.provenance import Provenance
+from fallback.session.settings import choice_of, decide_of, dialect_of, masks_of
 from fallback.tools import ToolLike
 
 if TYPE_CHECKING:
@@ -76,6 +80,7 @@ class SessionBase:
         backend: Any = None,
         dialect: str | Dialect | None = None,
         instructions: str = "",
+        examples: Iterable[Example] = (),
         context: ExecutionContext | Mapping[str, Any] | None = None,
         policy: Policy = DEFAULT_POLICY,
         approve: Ask | None = None,
@@ -92,12 +97,14 @@ class SessionBase:
         read_text: bool | None = None,
         profile: str | Path | Profiles = "auto",
         parallel_tool_calls: bool = True,
+        decide: bool | Decide = False,
         eager: bool = False,
         respond: bool = False,
         mcp: McpTools | Iterable[McpServer | str] = (),
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
+        settings = decide_of(decide, mode, dialect or FENCED)
         if num_ctx is not None:
             limits = replace(limits, num_ctx=num_ctx)  # sizes are relative to the real window
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
@@ -114,12 +121,13 @@ class SessionBase:
             own=frozenset(name for name, value in own.items() if value is not None),
             model=model,
             catalogue=catalogue,
-            dialect=FENCED if dialect is None else _dialect(dialect),
-            mode=mode,
+            dialect=FENCED if dialect is None else dialect_of(dialect),
+            mode=mode if settings is None else "prompt",
             instructions=instructions,
+            examples=tuple(examples),
             tool_choice=tool_choice,
             limits=limits,
-            masks=_masks(mask),
+            masks=masks_of(mask),
             grounding=grounding,
             # A call has one right spelling: the likeliest token unless the caller wants variety.
             options={"temperature": 0.0, **(options or {})},
@@ -127,14 +135,15 @@ class SessionBase:
             think=think,
             read_text=read_text is not False,
             parallel=parallel_tool_calls,
-            eager=eager,
+            decide=settings,
+            eager=eager and settings is None,
             respond=respond,
             policy=policy,
             context=authority,
         )
         self._offer = ToolOffer(catalogue, mcp, limits)
         if not self._offer.outside:
-            _choice(tool_choice, catalogue)
+            choice_of(tool_choice, catalogue)
         self._profiles = profile if isinstance(profile, Profiles) else Profiles.of(profile)
         self._ask = approve
         self._books = Books(ledger, authority.clock)
@@ -149,6 +158,7 @@ class SessionBase:
         self._drive: Drive | None = None
         self._route: Route | None = None
         self._window = Window()
+        self._baseline: Baseline | None = None
         self._messages: tuple[Message, ...] = ()
         self._turn: Turn | None = None
 
@@ -223,7 +233,7 @@ class SessionBase:
         twin = copy(self)
         twin._plan = replace(
             plan,
-            tool_choice=_choice(choice, plan.catalogue),
+            tool_choice=choice_of(choice, plan.catalogue),
             limits=plan.limits if limits is None else limits,
             tainted=plan.tainted or tainted,
         )
@@ -253,7 +263,7 @@ class SessionBase:
         catalogue = self._offer.catalogue()
         if catalogue is not self._plan.catalogue:
             self._plan = replace(self._plan, catalogue=catalogue)
-        _choice(self._plan.tool_choice, catalogue)
+        choice_of(self._plan.tool_choice, catalogue)
         return self._plan
 
     def _asked(self, question: str, images: Iterable[str]) -> Message:
@@ -324,7 +334,13 @@ class SessionBase:
     def _begin(self, question: Message | None, taken: Taken | None) -> Drive:
         paused = None if taken is None else taken.paused
         turn_id = paused.turn_id if paused else f"turn_{secrets.token_hex(8)}"
-        plan = replace(self._plan, route=self._route, window=self._window, turn_id=turn_id)
+        plan = replace(
+            self._plan,
+            route=self._route,
+            window=self._window,
+            baseline=self._baseline,
+            turn_id=turn_id,
+        )
         provenance = Provenance(
             turn=turn_id,
             conversation=self._conversation,
@@ -345,7 +361,8 @@ class SessionBase:
             claim=None if taken is None else taken.claim,
             lost={} if paused is None else lost_calls(paused, plan),
         )
-        flow = TurnFlow(plan, self._messages, question, paused)
+        make = TurnFlow if plan.decide is None else DecidedFlow
+        flow = make(plan, self._messages, question, paused)
         spent = UNSPENT if paused is None else paused.spent
         return Drive(flow, plan, oversight, self._clock, self._rates, spent)
 
@@ -354,41 +371,9 @@ class SessionBase:
             return
         self._turn, self._messages = ended.turn, ended.messages
         self._window = ended.window.within(len(ended.messages))
+        self._baseline = ended.baseline
         if self._plan.mode == "auto" and ended.route is not None:
             self._route = ended.route
-
-
-def _masks(given: Iterable[Mask]) -> tuple[Mask, ...]:
-    masks = (given,) if callable(given) else tuple(given)
-    for mask in masks:
-        if not callable(mask):
-            raise ConfigurationError(f"a mask is a function of a text, got {type(mask).__name__}")
-    return masks
-
-
-def _dialect(given: str | Dialect) -> Dialect:
-    if isinstance(given, Dialect):
-        return given
-    if given not in PROMPTED:
-        known = ", ".join(sorted(PROMPTED))
-        raise UnknownDialectError(f"there is no dialect {given!r}; there are {known}")
-    return PROMPTED[given]
-
-
-def _choice(tool_choice: str, catalogue: Catalogue) -> str:
-    if tool_choice in ("auto", "none"):
-        return tool_choice
-    if tool_choice == "required":
-        if len(catalogue) == 0:
-            raise ConfigurationError("tool_choice is 'required', but there are no tools")
-        return tool_choice
-    if catalogue.get(tool_choice) is None:
-        names = ", ".join(catalogue.names) or "none at all"
-        raise ConfigurationError(
-            f"tool_choice {tool_choice!r} is neither auto, none, required nor one of the tools:"
-            f" {names}"
-        )
-    return tool_choice
 
 
 def _connect(host: str | None, endpoint: RequestedEndpoint, limits: Limits) -> Any:

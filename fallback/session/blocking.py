@@ -20,12 +20,13 @@ from fallback.loop import (
     Interrupted,
     Job,
     Outcome,
+    Score,
 )
 from fallback.loop.progress import Progress, StepStarted, ToolEnded, ToolStarted, TurnEnded
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.session.base import SessionBase
 from fallback.session.claims import Resumption, Taken
-from fallback.session.drive import Drive
+from fallback.session.drive import Drive, scorer
 
 __all__ = ["Session"]
 
@@ -49,6 +50,8 @@ class Session(SessionBase):
         dialect: how calls are written in prompt mode: ``fenced`` (unless the model's profile says
             otherwise), ``pythonic``, ``hermes`` or ``inline``.
         instructions: the application's system prompt.
+        examples: worked examples for prompt mode, as ``fallback.examples.load_examples`` reads
+            them; in place of the one that is made of a tool's parameters.
         context: who is asking and what he may do; a mapping is taken for the values of injected
             parameters, such as an account. The model never sees them.
         policy: which calls run at once, which need a person, and which are refused. By default
@@ -72,6 +75,10 @@ class Session(SessionBase):
         num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
         parallel_tool_calls: whether one reply may hold several calls; otherwise only the first one
             counts, and the model is told so.
+        decide: decide before each reply which tool it calls, or none, by the probabilities of their
+            names, and only then let the model write the arguments, or the answer: ``True``, or a
+            ``Decide`` with a margin of your own. It goes with prompt mode, and needs a server that
+            gives log-probabilities.
         eager: start a call that only reads as soon as it is complete, while the model still writes
             (prompt mode).
         respond: offer a tool ``respond(text)`` whose call is the answer, for models that call a
@@ -179,6 +186,8 @@ class Session(SessionBase):
                     outcome = yield from self._execute(drive, action)
                 elif isinstance(action, Describe):
                     outcome = self._describe(drive, action)
+                elif isinstance(action, Score):
+                    outcome = self._score(drive, action)
                 else:
                     outcome = self._decide(drive, action)
                 action = drive.send(outcome)
@@ -195,10 +204,20 @@ class Session(SessionBase):
             return Described(error=error, elapsed=drive.elapsed)
         return Described(info=info, advice=self._profiles.advice(info), elapsed=drive.elapsed)
 
+    def _score(self, drive: Drive, action: Score) -> Outcome:
+        if action.delay and not pause(action.delay, drive.wake):
+            return Interrupted(elapsed=drive.elapsed)
+        try:
+            scores = scorer(self._backend, "score").score(action.request, action.values)
+        except BackendError as error:
+            return drive.scored(None, error)
+        return drive.scored(scores)
+
     def _generate(self, drive: Drive, action: Generate) -> Generator[Progress, None, Outcome]:
         if action.delay and not pause(action.delay, drive.wake):
             return Interrupted(elapsed=drive.elapsed)
-        yield StepStarted(action.index, action.request.mode)
+        if not action.told:
+            yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
         failure: BackendError | None = None

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from fallback.errors import BackendError
+from fallback.backend import Scores
+from fallback.errors import BackendError, CapabilityError
 from fallback.execution import Pace, Rates, Wake
 from fallback.execution.hooks import Steps
 from fallback.loop import (
@@ -27,6 +28,7 @@ from fallback.loop import (
     Outcome,
     Plan,
     Reply,
+    Scored,
     TurnFlow,
 )
 from fallback.loop.paused import Paused
@@ -38,7 +40,7 @@ from fallback.policy import Deny
 from fallback.session.grounding import checked
 from fallback.session.oversight import Oversight
 
-__all__ = ["Drive"]
+__all__ = ["Drive", "scorer"]
 
 
 class Drive:
@@ -173,6 +175,21 @@ class Drive:
         if not all(running.done() for running in self.early.values()):
             self.wake.cancel()
 
+    def scored(
+        self, scores: Scores | None, error: BackendError | None = None
+    ) -> Scored | Interrupted:
+        """The outcome of asking how probable values are."""
+        if self.wake.requested:
+            return Interrupted(elapsed=self.elapsed)
+        if scores is None:
+            return Scored(error=error, elapsed=self.elapsed)
+        return Scored(
+            logprobs=scores.logprobs,
+            unseen=scores.unseen,
+            usage=scores.usage,
+            elapsed=self.elapsed,
+        )
+
     # Questions to hooks and people --------------------------------------------------------------
 
     @contextmanager
@@ -270,3 +287,19 @@ class Drive:
             self._actions.send(outcome)
         except StopIteration as stop:
             self.ended = stop.value
+
+
+def scorer(backend: Any, method: str) -> Any:
+    """The backend, if it can say how probable a reply is.
+
+    Raises:
+        CapabilityError: it cannot.
+    """
+    if not hasattr(backend, method):
+        raise CapabilityError(
+            f"{type(backend).__name__} tells no log-probabilities (it has no method `{method}`),"
+            " which deciding between tools needs: leave `decide` out",
+            status=400,
+            missing="logprobs",
+        )
+    return backend

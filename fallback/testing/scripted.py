@@ -11,12 +11,20 @@ Everything but the model is real: the prompt, the parser, validation, execution,
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from typing import Any
 
-from fallback.backend import Chunk, GenerationRequest, ModelInfo
-from fallback.errors import ConfigurationError, UsageError
+from fallback.backend import Chunk, GenerationRequest, ModelInfo, Scores
+from fallback.errors import CapabilityError, ConfigurationError, UsageError
 from fallback.messages import Usage
 
 __all__ = ["Reply", "ScriptedBackend"]
@@ -47,6 +55,8 @@ class ScriptedBackend:
         capabilities: what the "model" claims to be able to do besides ``completion``; with
             ``tools`` among them a session of mode ``auto`` asks in native mode.
         chunk_size: characters per piece of a streamed reply; ``None`` for the whole at once.
+        scores: for sessions that decide first: given a request and what its reply may go on with,
+            says how probable each is, in natural logarithms.
 
     Attributes:
         requests: every request so far, as it was sent.
@@ -59,12 +69,14 @@ class ScriptedBackend:
         *,
         capabilities: Iterable[str] = (),
         chunk_size: int | None = None,
+        scores: Callable[[GenerationRequest, Sequence[str]], Iterable[float]] | None = None,
     ) -> None:
         if chunk_size is not None and chunk_size < 1:
             raise ConfigurationError(f"chunk_size must be at least 1, got {chunk_size}")
         self._replies = list(replies)
         self._capabilities = frozenset(("completion", *capabilities))
         self._chunk_size = chunk_size
+        self._scores = scores
         self.requests: list[GenerationRequest] = []
         self.delivered: list[str] = []
 
@@ -92,6 +104,20 @@ class ScriptedBackend:
         """See :meth:`stream`."""
         for chunk in self.stream(request):
             yield chunk
+
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """Say how probable each value is, as the script has it."""
+        if self._scores is None:
+            raise CapabilityError(
+                "the script has no scores: give ScriptedBackend(scores=...)",
+                status=400,
+                missing="logprobs",
+            )
+        return Scores(logprobs=tuple(self._scores(request, values)))
+
+    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+        """See :meth:`score`."""
+        return self.score(request, values)
 
     def close(self) -> None:
         """There is nothing to give back."""

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from compare_kit import MAIL, WEATHER, case_of, fenced, model
 
-from fallback.backend import ModelInfo
+from fallback.backend import GenerationRequest, ModelInfo
 from fallback.compare.units import Sampling, Unit, key_of, run_unit
 from fallback.compare.ways import ALL_WAYS, USUAL_WAYS, ways_of
 from fallback.errors import (
@@ -18,8 +19,10 @@ from fallback.errors import (
     ConfigurationError,
     ContextWindowError,
 )
+from fallback.loop import Decide
 from fallback.messages import ToolCall
 from fallback.rendering import call_text
+from fallback.testing import ScriptedBackend
 
 INFO = ModelInfo(name="m", digest="d1", family="chatml", template="t")
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
@@ -34,7 +37,7 @@ def unit(way: str = "prompt:fenced", **more: Any) -> Unit:
 
 def test_every_way_has_a_name_that_is_read_back() -> None:
     assert ways_of([way.name for way in ALL_WAYS]) == ALL_WAYS == ways_of(["all"])
-    assert len(ALL_WAYS) == 18
+    assert len(ALL_WAYS) == 19
     assert ways_of([]) == USUAL_WAYS
     assert ways_of(["prompt:fenced+generate", "prompt:fenced"]) == ways_of(["prompt:fenced"])
 
@@ -162,3 +165,26 @@ def test_the_version_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key_of(unit(), INFO)
     monkeypatch.setattr("fallback.compare.units._version", lambda: "99.0")
     assert key_of(unit(), INFO) != before
+
+
+def test_deciding_is_a_way_whose_margin_may_be_given() -> None:
+    usual, always = ways_of(["decide", "decide:-inf"])
+    assert (usual.name, always.name, always.mode) == ("decide", "decide:-inf", "prompt")
+    assert usual.decide == Decide()
+    assert key_of(unit("decide"), INFO) != key_of(unit("decide:-inf"), INFO)
+    for wrong in ("decide:x", "decide:nan", "decides:1"):
+        with pytest.raises(ConfigurationError):
+            ways_of([wrong])
+
+
+def test_a_decided_turn_is_recorded_like_any_other() -> None:
+    def scores(request: GenerationRequest, values: Sequence[str]) -> list[float]:
+        called = "Oslo" in request.messages[-1].content and values[-1] != "```"
+        return [0.0 if called else -9.0 for _ in values[:-1]] + [-1.0]
+
+    call = {"content": ' {"city": "Oslo"}', "prefilled": True}
+    record = run_unit(unit("decide", case=case_of()), ScriptedBackend([call], scores=scores), INFO)
+    assert [c["arguments"] for c in record["steps"][0]["calls"]] == [{"city": "Oslo"}]
+    assert any(note.startswith("decided: get_weather") for note in record["steps"][0]["notes"])
+    with pytest.raises(CapabilityError, match="scores"):
+        run_unit(unit("decide"), ScriptedBackend([]), INFO)

@@ -159,6 +159,7 @@ def failures(results: Iterable[Judged]) -> Failures:
 
 def _failure(result: Judged, index: Callable[[str], int]) -> dict[str, Any]:
     record, case, judgement = result.record, result.case, result.judgement
+    native = record["way"].startswith("native")  # elsewhere the tools stand in the prompt
     failed = [s.name for s in STAGES if _is_failure(judgement.stages[s.name], good=s.good)]
     return {
         "model": record["model"],
@@ -170,7 +171,7 @@ def _failure(result: Judged, index: Callable[[str], int]) -> dict[str, Any]:
         "stages": failed,
         "question": index(cut(case["question"], 160)),
         "prompt": [[role, index(cut(text))] for role, text in record["prompt"]],
-        "tools": None if record["way"].startswith("prompt") else index(_json(case["tools"])),
+        "tools": index(_json(case["tools"])) if native else None,
         "expected": index(_json({"calls": case["calls"], "answer": case.get("answer")})),
         "got": _json([{"name": call.name, "arguments": call.arguments} for call in judgement.made]),
         "answer": cut(record["answer"]),

@@ -1,0 +1,192 @@
+"""A turn in two stages: first which tool, or none; then the arguments, or the answer in words.
+
+In the first stage the model writes nothing: only the probabilities of the tools' names are looked
+at (:mod:`fallback.loop.deciding`). A tool that was decided on has its call begun for the model,
+held to its own schema where the server can do that; where none was, no tool is offered. Behind a
+call that is complete it is decided again, between another one and the end of the reply.
+
+The reply that comes of it is read like any other and passes the same gates; a call that is not
+valid is corrected as ever, and the correction is answered freely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import replace
+
+from fallback.backend import GenerationRequest
+from fallback.errors import CapabilityError
+from fallback.loop.actions import Action, Generation, Interrupted, Outcome, Score, Scored
+from fallback.loop.deciding import (
+    CONTENT_FREE,
+    Baseline,
+    Choices,
+    Decide,
+    Verdict,
+    another,
+    first,
+    gained,
+    judge,
+)
+from fallback.loop.ending import Ending
+from fallback.loop.mending import Withdrawal
+from fallback.loop.paused import Paused
+from fallback.loop.plan import Plan
+from fallback.loop.turn import TurnFlow
+from fallback.messages import Message, ToolCall
+
+__all__ = ["DecidedFlow"]
+
+
+class DecidedFlow(TurnFlow):
+    """:class:`~fallback.loop.turn.TurnFlow`, with a decision before each reply."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        history: Iterable[Message],
+        question: Message | None,
+        paused: Paused | None = None,
+    ) -> None:
+        super().__init__(plan, history, question, paused)
+        self._settings = plan.decide or Decide()
+
+    def _generate(
+        self, tool: str = "", written: str = ""
+    ) -> Generator[Action, Outcome, Generation]:
+        if not self._undecided:
+            return (yield from super()._generate(tool, written))
+        try:
+            verdict = yield from self._decide()
+        except _Refused as refused:
+            return refused.generation
+        if verdict.tool:
+            generation = yield from super()._generate(verdict.tool)
+            return (yield from self._further(generation))
+        self._tell(Withdrawal("answered", ""))
+        return (yield from super()._generate())
+
+    @property
+    def _undecided(self) -> bool:
+        """Whether the next reply may be a call or not; what was asked for is not decided on."""
+        free = not self._withdrawn and not self._aside and self._choice == "auto"
+        blocks = self._mode == "prompt" and not self.plan.dialect.inline
+        return free and blocks and len(self._tools) > 0
+
+    def _further(self, generation: Generation) -> Generator[Action, Outcome, Generation]:
+        """Let the reply go on as long as another call is decided on."""
+        while self._may_go_on(generation):
+            try:
+                verdict = yield from self._decide_again(generation)
+            except _Refused:
+                break  # what there is will do
+            if not verdict.tool:
+                break
+            longer = yield from super()._generate(verdict.tool, generation.raw)
+            if longer.error is not None:
+                break
+            self.record.spend(generation.usage)
+            if _repeats(longer.reading.calls):
+                self.record.note("the same call once more was left out")
+                return replace(generation, usage=longer.usage)
+            generation = longer
+        return generation
+
+    def _may_go_on(self, generation: Generation) -> bool:
+        """Whether it can be decided on another call: the reply has calls, and one block of them
+        that another may join; where each has a block of its own, no text tells the end.
+        """
+        reading, opened = generation.reading, self._asking.opening
+        return (
+            self.plan.parallel
+            and generation.error is None
+            and generation.finish_reason == "stop"
+            and bool(opened.closing)
+            and generation.raw.endswith(opened.closing)
+            and opened.kept(generation.raw) != generation.raw
+            and not reading.problems
+            and 0 < len(reading.calls) < self._settings.most
+        )
+
+    # The decisions ------------------------------------------------------------------------------
+
+    def _decide(self) -> Generator[Action, Outcome, Verdict]:
+        """Which tool the reply begins with.
+
+        Raises:
+            _Refused: the server does not say now; the turn may know what to do about it.
+        """
+        names = self._tools.names
+        choices = first(names, self.plan.dialect)
+        free = yield from self._when_nothing_is_asked(choices)
+        request, note = self._asking.request(
+            self._mode, self.record.conversation, "", withdrawn=False, required=False
+        )
+        if note:
+            self.record.note(note)
+        asked = yield from self._scored(request, choices)
+        gains = gained(asked.logprobs, free, asked.unseen)
+        verdict = judge(names, gains, self._settings.margin)
+        told = f"{verdict.nearest} gains {verdict.lead:+.2f} over none"
+        self.record.note(f"decided: {verdict.tool or 'no tool'} ({told})")
+        return verdict
+
+    def _decide_again(self, generation: Generation) -> Generator[Action, Outcome, Verdict]:
+        """Whether another call follows, and of which tool."""
+        names, opened = self._tools.names, self._asking.opening
+        choices = another(names, self.plan.dialect, generation.raw, opened)
+        request, _ = self._asking.request(
+            self._mode, self.record.conversation, "", withdrawn=False, required=False
+        )
+        asked = yield from self._scored(request, choices)
+        self._asking.opening = opened
+        verdict = judge(names, asked.logprobs, self._settings.further)
+        told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
+        self.record.note(f"decided again: {verdict.tool or 'no further call'} ({told})")
+        return verdict
+
+    def _when_nothing_is_asked(
+        self, choices: Choices
+    ) -> Generator[Action, Outcome, tuple[float, ...]]:
+        """What the names have of themselves; found out once for a catalogue."""
+        known = self.baseline
+        if known is None or known.catalogue is not self.plan.catalogue:
+            nothing = (Message(role="user", content=CONTENT_FREE),)
+            request = self.plan.request("prompt", nothing, tool_choice=self._choice)
+            scored = yield from self._scored(request, choices)
+            known = self.baseline = Baseline(self.plan.catalogue, scored.logprobs)
+        return known.logprobs
+
+    def _scored(
+        self, request: GenerationRequest, choices: Choices
+    ) -> Generator[Action, Outcome, Scored]:
+        delay, self._delay = self._delay, 0.0
+        request = replace(request, prefill=choices.prefill)
+        outcome = yield Score(request=request, values=choices.values, delay=delay)
+        self._budget.hear(outcome)
+        if isinstance(outcome, Interrupted):
+            raise Ending(outcome.reason, outcome.detail)
+        if not isinstance(outcome, Scored):
+            raise TypeError(f"Score was answered with {type(outcome).__name__}")
+        self.record.spend(outcome.usage)
+        if isinstance(outcome.error, CapabilityError):
+            raise Ending("failed", str(outcome.error), error=outcome.error)
+        if outcome.error is not None:
+            raise _Refused(Generation(finish_reason="error", error=outcome.error))
+        return outcome
+
+
+class _Refused(Exception):  # not an error; it only travels like one
+    """The server did not score; holds what the turn takes for a reply that did not come."""
+
+    def __init__(self, generation: Generation) -> None:
+        super().__init__(str(generation.error))
+        self.generation = generation
+
+
+def _repeats(calls: tuple[ToolCall, ...]) -> bool:
+    """Whether the last call has been made before in the same reply."""
+    if not calls:
+        return False
+    *before, last = calls
+    return any((call.name, call.arguments) == (last.name, last.arguments) for call in before)

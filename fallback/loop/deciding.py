@@ -1,0 +1,132 @@
+"""Which tool, or none: decided by how much the question makes a name more probable.
+
+A small model has its favourites: some names are probable whatever is asked, and ``none`` is not
+one of them. So each name's log-probability is taken against the one that it has when nothing is
+asked, and the gains are compared (contextual calibration: Zhao et al., 2021, "Calibrate Before
+Use").
+
+The names are scored where a call has them: behind the beginning of one. So the prompt is that of
+the call which follows, and is evaluated once for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fallback.catalogue import Catalogue
+from fallback.dialects.record import Dialect
+from fallback.errors import ConfigurationError
+from fallback.rendering.opening import Opening, opening
+
+__all__ = [
+    "CONTENT_FREE",
+    "Baseline",
+    "Choices",
+    "Decide",
+    "Verdict",
+    "another",
+    "first",
+    "gained",
+    "judge",
+]
+
+CONTENT_FREE = "N/A"
+"""A question that asks for nothing."""
+
+_NONE = ("none", "no_tool")
+"""What stands for no tool at all: the first that no tool is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """How it is decided.
+
+    Attributes:
+        margin: how much more a tool's name has to gain by the question than ``none``, in natural
+            logarithms of probability. A higher one calls less often.
+        further: how much more probable than the end of a reply another call has to be, in the same
+            unit.
+        most: calls in one reply, at most.
+    """
+
+    margin: float = 2.0
+    further: float = 0.0
+    most: int = 8
+
+    def __post_init__(self) -> None:
+        for name, value in (("margin", self.margin), ("further", self.further)):
+            if math.isnan(value):
+                raise ConfigurationError(f"{name} is a number, not nan")
+        if self.most < 1:
+            raise ConfigurationError(f"most is at least 1, got {self.most}")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the names of a catalogue have when nothing is asked; one per catalogue will do."""
+
+    catalogue: Catalogue
+    logprobs: tuple[float, ...]
+
+
+class Choices(NamedTuple):
+    """What a reply that ends with ``prefill`` may go on with: a value for each tool, and last the
+    one that stands for no call.
+    """
+
+    prefill: str
+    values: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """The tool that was decided on, ``""`` for none; which came nearest, and by how much."""
+
+    tool: str
+    nearest: str
+    lead: float
+
+
+def first(names: Sequence[str], dialect: Dialect) -> Choices:
+    """The choice at the beginning of a reply."""
+    begun = opening(dialect).prefill
+    none = next(word for word in _NONE if word not in names or word == _NONE[-1])
+    opened = (opening(dialect, name).prefill for name in (*names, none))
+    return Choices(begun, tuple(text.removeprefix(begun) for text in opened))
+
+
+def another(names: Sequence[str], dialect: Dialect, written: str, opened: Opening) -> Choices:
+    """The choice behind a call: one of another tool, or the end of the block.
+
+    Args:
+        names: of the tools.
+        dialect: how calls are written.
+        written: the reply so far; ends with ``opened.closing``.
+        opened: how its last call was opened.
+    """
+    kept = opened.kept(written)
+    texts = [opening(dialect, name).behind(written) for name in names]
+    return Choices(kept, tuple(text.removeprefix(kept) for text in (*texts, written)))
+
+
+def gained(asked: Sequence[float], free: Sequence[float], unseen: frozenset[int]) -> list[float]:
+    """What each value gains by the question, over what it has of itself; the last is for none.
+
+    A tool that is not among the likeliest given the question gains nothing by it, whatever is known
+    of it otherwise: the difference of two bounds says nothing.
+    """
+    gains = [given - nothing for given, nothing in zip(asked, free, strict=True)]
+    tools = range(len(gains) - 1)
+    return [
+        -math.inf if index in unseen and index in tools else gain
+        for index, gain in enumerate(gains)
+    ]
+
+
+def judge(names: Sequence[str], gains: Sequence[float], margin: float) -> Verdict:
+    """Compare what speaks for each tool, and last for none, by a margin."""
+    nearest = max(range(len(names)), key=gains.__getitem__)
+    lead = gains[nearest] - gains[-1]
+    return Verdict(names[nearest] if lead > margin else "", names[nearest], lead)
