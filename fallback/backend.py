@@ -9,8 +9,8 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from fallback.catalogue import Catalogue
@@ -83,6 +83,7 @@ class Chunk:
     ``reasoning_open`` says, on the first chunk, that the prompt itself opened the reasoning, and
     ``prefill`` there is the beginning of the reply that the text continues.
     ``num_ctx`` is the window that was asked for, in tokens, on the last chunk.
+    ``pieces`` is how many of the server's it was made of, see :func:`joined`.
     """
 
     text: str = ""
@@ -95,6 +96,45 @@ class Chunk:
     reasoning_open: bool = False
     prefill: str = ""
     num_ctx: int | None = None
+    pieces: int = 1
+
+
+def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Chunks that have come together, each run of nothing but text, or reasoning, as one.
+
+    They mean the same in any pieces, and one is read faster than many.
+    """
+    run: list[Chunk] = []
+    for chunk in chunks:
+        if run and not _continues(run[-1], chunk):
+            yield _one(run)
+            run = []
+        run.append(chunk)
+    if run:
+        yield _one(run)
+
+
+def _continues(first: Chunk, second: Chunk) -> bool:
+    if second.prefill or second.reasoning_open:
+        return False
+    return _only(first) == _only(second) != ""
+
+
+def _only(chunk: Chunk) -> Literal["text", "thinking", ""]:
+    if chunk.done or chunk.tool_calls or bool(chunk.text) == bool(chunk.thinking):
+        return ""
+    return "text" if chunk.text else "thinking"
+
+
+def _one(run: Sequence[Chunk]) -> Chunk:
+    if len(run) == 1:
+        return run[0]
+    return replace(
+        run[0],
+        text="".join(chunk.text for chunk in run),
+        thinking="".join(chunk.thinking for chunk in run),
+        pieces=sum(chunk.pieces for chunk in run),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

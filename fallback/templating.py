@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["environment", "render", "render_text", "template_version", "to_json"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # ``json.dumps`` makes one for each value
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -36,7 +37,9 @@ def to_json(value: Any, indent: int | None = None) -> str:
     Keys keep their order and characters stay themselves (small models cannot read ``\\uXXXX``).
     Only lone surrogates, which no UTF-8 text can carry, and what JSON itself demands are escaped.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    text = (
+        _encode(value) if indent is None else json.dumps(value, ensure_ascii=False, indent=indent)
+    )
     if text.isascii():
         return text
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -64,10 +64,11 @@ class Reply:
             events += self._parser.feed(chunk.prefill[told:])
         if chunk.thinking:
             self._thinking.append(chunk.thinking)
+            self._written += chunk.pieces
             events.append(ReasoningDelta(chunk.thinking))
         if chunk.text:
             self._text.append(chunk.text)
-            self._written += 1
+            self._written += chunk.pieces
             events += self._parser.feed(chunk.text)
         self._tool_calls.extend(chunk.tool_calls)
         self._path = chunk.path or self._path
@@ -170,7 +171,7 @@ class Reply:
         if not usage.seconds:
             usage = replace(usage, seconds=seconds)
         if not usage.completion_tokens:
-            usage = replace(usage, completion_tokens=self._written + len(self._thinking))
+            usage = replace(usage, completion_tokens=self._written)
         return usage
 
     def _reading(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:

@@ -323,6 +323,13 @@ class OllamaBackend:
 
     async def astream(self, request: GenerationRequest) -> AsyncGenerator[Chunk]:
         """See :meth:`fallback.backend.AsyncBackend.astream`."""
+        async with contextlib.aclosing(self.abatches(request)) as batches:
+            async for batch in batches:
+                for chunk in batch:
+                    yield chunk
+
+    async def abatches(self, request: GenerationRequest) -> AsyncGenerator[list[Chunk]]:
+        """The same, what has come together in one list: it need not be handled piece by piece."""
         plan, asked, reader = await self._arun(self._stream_flow(request))
         refused: Answer | None = None
         with mapped(self.where):
@@ -330,12 +337,18 @@ class OllamaBackend:
                 if response.status_code == 200:
                     pieces = response.aiter_bytes()
                     async for data in pieces:
-                        for chunk in reader.feed(data):
-                            yield chunk
+                        batch, error = reader.batch(data)
+                        alone = reader.done and _finishes_alone(response)
+                        if batch:
+                            yield batch
+                        if error is not None:
+                            raise error
+                        if alone:
+                            return
                         if reader.done:
                             break
-                    for chunk in reader.close():
-                        yield chunk
+                    if last := list(reader.close()):
+                        yield last
                     await _read_out(pieces, self.where)
                 else:
                     refused = Answer(response.status_code, await self._awhole(response))
@@ -372,6 +385,15 @@ class OllamaBackend:
                 request = flow.send(await self._afetch(request))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return] # the flow's own result
+
+
+def _finishes_alone(response: Any) -> bool:
+    """Whether its client hears the end of the body by itself, and keeps the connection."""
+    let_finish = getattr(response, "let_finish", None)
+    if let_finish is None:
+        return False
+    let_finish(_END_SECONDS)
+    return True
 
 
 async def _read_out(pieces: AsyncIterator[bytes], where: str) -> None:

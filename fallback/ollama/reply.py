@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from jiter import from_json
+
 from fallback.backend import Chunk
-from fallback.errors import BackendProtocolError, ContextWindowError
+from fallback.errors import BackendError, BackendProtocolError, ContextWindowError
 from fallback.messages import FinishReason, Usage
 from fallback.ollama.failures import Asked, failure, shown
 
@@ -67,13 +69,21 @@ class LineSplitter:
 def decode_line(line: bytes, where: str) -> dict[str, Any]:
     """Decode one line; raises ``BackendProtocolError`` if it is not a JSON object."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        value = None
+        value = from_json(line)
+    except ValueError:
+        value = _loaded(line)
     if isinstance(value, dict):
         return value
     head = shown(line[:200].decode("utf-8", "replace"))
     raise BackendProtocolError(f"{where} does not speak Ollama's API: it sent {head!r}")
+
+
+def _loaded(line: bytes) -> Any:
+    """What jiter does not take, such as half a surrogate pair; ``None`` if it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,15 @@ class ReplyReader:
         """The chunks that ``data`` completes. What follows the last one is not read."""
         if not self.done:
             yield from self._chunks(self._lines.feed(data))
+
+    def batch(self, data: bytes) -> tuple[list[Chunk], BackendError | None]:
+        """The same as a list, with the error that comes behind these chunks, if one does."""
+        chunks: list[Chunk] = []
+        try:
+            chunks.extend(self.feed(data))  # keeps what came before an error
+        except BackendError as error:
+            return chunks, error
+        return chunks, None
 
     def close(self) -> Iterator[Chunk]:
         """The stream has ended; raises ``BackendProtocolError`` if the reply has not."""

@@ -40,7 +40,7 @@ __all__ = ["create_app"]
 
 
 def __getattr__(name: str) -> Any:
-    # Late: the web framework is an extra, and the values of this package are useful without it.
+    # Late: the values of this package are useful without the server, and without its extras.
     if name == "create_app":
         from fallback.proxy.app import create_app
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Protocol
 
-from fallback.backend import AsyncBackend, ModelInfo
+from fallback.backend import AsyncBackend, Chunk, ModelInfo, joined
 from fallback.errors import BackendError, CapabilityError, FallbackError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import Generate, Generation
@@ -67,8 +67,9 @@ class Answerer:
 
     async def answer(
         self, ask: Ask, *, told: Callable[[Record], object] = lambda record: None
-    ) -> AsyncGenerator[Event]:
-        """The events of the answer; the last is ``Finished`` or ``Failed``.
+    ) -> AsyncGenerator[list[Event]]:
+        """The events of the answer, those together that come together; the last is ``Finished`` or
+        ``Failed``.
 
         Closing the iterator ends the generation. ``told`` is given the record of the answer while
         it is still being written; it is complete with the last event.
@@ -79,11 +80,11 @@ class Answerer:
             told(course.record)
             backend = await self._models.backend(course.settings.endpoint)
             while not course.done:
-                async with aclosing(self._round(ask, course, info, backend)) as events:
-                    async for event in events:
-                        yield event
+                async with aclosing(self._round(ask, course, info, backend)) as batches:
+                    async for events in batches:
+                        yield events
         except FallbackError as error:
-            yield Failed(failure_of(error))
+            yield [Failed(failure_of(error))]
 
     async def count(self, ask: Ask) -> int:
         """Tokens of the prompt that would be sent, estimated; nothing is generated.
@@ -122,7 +123,7 @@ class Answerer:
 
     async def _round(
         self, ask: Ask, course: Course, info: ModelInfo, backend: AsyncBackend
-    ) -> AsyncGenerator[Event]:
+    ) -> AsyncGenerator[list[Event]]:
         """One reply of the model."""
         told = course.rendered()
         action, guessed = self._action(ask, course, info, told)
@@ -130,19 +131,19 @@ class Answerer:
         started = time.monotonic()
         failure: BackendError | None = None
         try:
-            async with aclosing(_generator(backend, action)) as chunks:
-                async for chunk in chunks:
-                    for event in course.take(reply.feed(chunk)):
-                        yield event
-                    # After the last chunk the stream ends by itself, and keeps its connection.
-                    if course.enough or (reply.finished and not chunk.done):
+            async with aclosing(_batches(backend, action)) as batches:
+                async for batch in batches:
+                    heard, over = _heard(batch, reply, course)
+                    if heard:
+                        yield heard
+                    if over:
                         break
         except BackendError as error:
             failure = error
         events, generation = _ended(reply, course, failure, time.monotonic() - started)
         generation = self._counted(generation, info, guessed)
-        for event in course.close(events, generation):
-            yield event
+        if last := list(course.close(events, generation)):
+            yield last
 
     def _action(
         self, ask: Ask, course: Course, info: ModelInfo, told: Rendered
@@ -178,9 +179,31 @@ def _key(info: ModelInfo) -> str:
     return f"{info.name}@{info.digest}"
 
 
-def _generator(backend: AsyncBackend, action: Generate) -> Any:
-    """The stream of chunks; every backend's is a generator, which can be closed."""
-    return backend.astream(action.request)
+def _heard(batch: list[Chunk], reply: Reply, course: Course) -> tuple[list[Event], bool]:
+    """What goes out of these chunks, and whether the model need not go on."""
+    events: list[Event] = []
+    for chunk in joined(batch):
+        events.extend(course.take(reply.feed(chunk)))
+        # After the last chunk the stream ends by itself, and keeps its connection.
+        if course.enough or (reply.finished and not chunk.done):
+            return events, True
+    return events, False
+
+
+def _batches(backend: AsyncBackend, action: Generate) -> AsyncGenerator[list[Chunk]]:
+    """The stream of chunks, those together that come together where the backend can tell."""
+    together = getattr(backend, "abatches", None)
+    if together is not None:
+        return together(action.request)  # type: ignore[no-any-return] # as OllamaBackend has it
+    return _one_by_one(backend, action)
+
+
+async def _one_by_one(backend: AsyncBackend, action: Generate) -> AsyncGenerator[list[Chunk]]:
+    # Every backend's stream is a generator, which can be closed.
+    stream: Any = backend.astream(action.request)
+    async with aclosing(stream) as chunks:
+        async for chunk in chunks:
+            yield [chunk]
 
 
 def _ended(

@@ -1,51 +1,66 @@
-"""The gateway as an ASGI application, for uvicorn or any other server of that kind."""
+"""The gateway as an ASGI application, for uvicorn or any other server of that kind.
+
+ASGI is three kinds of scope and a handful of messages; between a client and its model a framework
+would only be paid for. Source: https://asgi.readthedocs.io/en/latest/specs/main.html, its ``http``,
+``lifespan`` and ``websocket`` parts.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from fallback.proxy.config import load_settings
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming, Outgoing
 from fallback.proxy.settings import Settings
 
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
-__all__ = ["create_app"]
+__all__ = ["App", "create_app"]
 
 
-def create_app(settings: Settings | None = None, *, gateway: Gateway | None = None) -> Starlette:
+def create_app(
+    settings: Settings | None = None,
+    *,
+    gateway: Gateway | None = None,
+    on_start: Callable[[], object] | None = None,
+) -> App:
     """The application.
 
     Args:
         settings: what the server is told; read from the environment and ``fallback.toml`` if not
             given.
         gateway: in place of one that is made from the settings; closed with the application.
+        on_start: called in the event loop when the server starts.
     """
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-
-    served = gateway or Gateway(settings or load_settings())
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await served.aclose()
-
-    return Starlette(routes=[Route("/{path:path}", _Endpoint(served))], lifespan=lifespan)
+    return App(gateway or Gateway(settings or load_settings()), on_start)
 
 
-class _Endpoint:
-    """The one endpoint: carries a request to the gateway and its response back."""
+class App:
+    """Carries requests to a gateway, and its responses back."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, on_start: Callable[[], object] | None = None) -> None:
+        self._gateway, self._on_start = gateway, on_start
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One connection, as ASGI has it."""
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:  # a WebSocket that is closed before it was accepted is refused with 403
+            await send({"type": "websocket.close"})
+
+    async def _live(self, receive: Any, send: Any) -> None:
+        await receive()
+        if self._on_start is not None:
+            self._on_start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._gateway.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         body = _Body(receive)
         incoming = Incoming(
             method=scope["method"],
@@ -58,25 +73,28 @@ class _Endpoint:
             body=body.pieces(),
             client=(scope.get("client") or ("",))[0],
         )
-        answering = asyncio.create_task(_respond(self._gateway, incoming, send))
-        leaving = asyncio.create_task(body.gone())
+        answering: Any = asyncio.current_task()
+        watching = asyncio.create_task(body.gone(answering))
         try:
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await _respond(self._gateway, incoming, send, watching)
+        except asyncio.CancelledError:
+            # Its client has gone, unless it is the server that ends.
+            if not body.left or answering.uncancel():
+                raise
         finally:
-            leaving.cancel()
-            if not answering.done():
-                answering.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await answering
+            watching.cancel()
 
 
-async def _respond(gateway: Gateway, incoming: Incoming, send: Any) -> None:
+async def _respond(
+    gateway: Gateway, incoming: Incoming, send: Any, watching: asyncio.Task[None]
+) -> None:
     try:
         reply = await gateway.handle(incoming)
     except _LeftError:
         return
     try:
         await _send(reply, send)
+        watching.cancel()  # now its going would only disturb
     finally:
         await reply.close()
 
@@ -97,11 +115,16 @@ class _LeftError(Exception):
 
 
 class _Body:
-    """The body of a request, and then the news that its client has gone."""
+    """The body of a request, and then the news that its client has gone.
+
+    Attributes:
+        left: whether it has.
+    """
 
     def __init__(self, receive: Any) -> None:
         self._receive = receive
         self._read = asyncio.Event()
+        self.left = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The pieces as they come."""
@@ -115,8 +138,10 @@ class _Body:
                 self._read.set()
                 return
 
-    async def gone(self) -> None:
-        """Returns when the client has gone; a body that is still coming is not touched."""
+    async def gone(self, answering: asyncio.Task[None]) -> None:
+        """Cancel the answer when the client has gone; a body still coming is not touched."""
         await self._read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self.left = True
+        answering.cancel()

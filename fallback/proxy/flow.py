@@ -19,16 +19,16 @@ from fallback.proxy.wires import StreamEncoder
 __all__ = ["BROKEN", "Flow", "encoded"]
 
 _log = logging.getLogger("fallback.proxy")
-_AHEAD = 256
-"""Events that may wait for a slow client before the generation waits too."""
+_AHEAD = 32
+"""Batches of events that may wait for a slow client before the generation waits too."""
 
 
 class Flow:
     """Events that are pulled by a task of their own. To be closed."""
 
-    def __init__(self, events: AsyncGenerator[Event]) -> None:
-        self._events = events
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
+    def __init__(self, batches: AsyncGenerator[list[Event]]) -> None:
+        self._batches = batches
+        self._queue: asyncio.Queue[list[Event] | None] = asyncio.Queue(_AHEAD)
         self._task = asyncio.create_task(self._pull())
 
     async def next(self, seconds: float) -> list[Event] | None:
@@ -44,13 +44,13 @@ class Flow:
                 return []
         if first is None:
             return None
-        taken = [first]
+        taken = list(first)
         while not queue.empty():
             more = queue.get_nowait()
             if more is None:
                 queue.put_nowait(None)
                 break
-            taken.append(more)
+            taken += more
         return taken
 
     async def aclose(self) -> None:
@@ -63,12 +63,12 @@ class Flow:
 
     async def _pull(self) -> None:
         try:
-            async with contextlib.aclosing(self._events):
-                async for event in self._events:
-                    await self._queue.put(event)
+            async with contextlib.aclosing(self._batches):
+                async for events in self._batches:
+                    await self._queue.put(events)
         except Exception:  # noqa: BLE001 -- whatever it was, the stream has to end as one
             _log.exception("an answer failed inside the server")
-            await self._queue.put(Failed(BROKEN))
+            await self._queue.put([Failed(BROKEN)])
         await self._queue.put(None)
 
 

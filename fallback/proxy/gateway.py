@@ -193,27 +193,31 @@ class Gateway:
             message = "the request did not arrive in time"
             raise Refused(Failure(kind="timeout", message=message, status=408)) from None
 
-    async def _events(self, ask: Ask, seen: Observation, client: str) -> AsyncGenerator[Event]:
+    async def _events(
+        self, ask: Ask, seen: Observation, client: str
+    ) -> AsyncGenerator[list[Event]]:
         """The answer's events, once it is its turn."""
         try:
             async with self._gate.slot(client):
-                events = seen.watch(self._answerer.answer(ask, told=seen.told))
-                async with contextlib.aclosing(events):
-                    async for event in events:
-                        yield event
+                batches = seen.watch(self._answerer.answer(ask, told=seen.told))
+                async with contextlib.aclosing(batches):
+                    async for events in batches:
+                        yield events
         except Refused as refused:
-            yield Failed(refused.failure)
+            yield [Failed(refused.failure)]
 
-    async def _whole(self, wire: Wire, ask: Ask, events: AsyncGenerator[Event]) -> Outgoing:
-        async with contextlib.aclosing(events):
-            answer = collected([event async for event in events])
+    async def _whole(self, wire: Wire, ask: Ask, batches: AsyncGenerator[list[Event]]) -> Outgoing:
+        async with contextlib.aclosing(batches):
+            answer = collected([event async for events in batches for event in events])
         if isinstance(answer, Failure):
             return self._refusal(wire, answer)
         return json_reply(200, wire.whole(ask, answer))
 
-    async def _streamed(self, wire: Wire, ask: Ask, events: AsyncGenerator[Event]) -> Outgoing:
+    async def _streamed(
+        self, wire: Wire, ask: Ask, batches: AsyncGenerator[list[Event]]
+    ) -> Outgoing:
         """A stream; an error that comes within the grace is answered with its own status."""
-        flow = Flow(events)
+        flow = Flow(batches)
         try:
             first = await flow.next(self.settings.grace_seconds) or []
             if first and isinstance(first[0], Failed):

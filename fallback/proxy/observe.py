@@ -86,21 +86,22 @@ class Observation:
         """The record that the answer is being written to."""
         self._record = record
 
-    async def watch(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    async def watch(self, batches: AsyncGenerator[list[Event]]) -> AsyncGenerator[list[Event]]:
         """The events, seen in passing; an answer that is not heard to its end is ``left``."""
         outcome = "left"
         self._metrics.running.inc()
         try:
-            async with aclosing(events):
-                async for event in events:
+            async with aclosing(batches):
+                async for events in batches:
                     if self._first is None:
                         self._first = time.monotonic() - self._started
                         self._metrics.first.labels(self._ask.wire).observe(self._first)
-                    if isinstance(event, Finished):
-                        outcome = event.reason
-                    elif isinstance(event, Failed):
-                        outcome = event.failure.kind
-                    yield event
+                    last = events[-1]
+                    if isinstance(last, Finished):
+                        outcome = last.reason
+                    elif isinstance(last, Failed):
+                        outcome = last.failure.kind
+                    yield events
         finally:
             self._metrics.running.dec()
             self._ended(outcome)
@@ -109,6 +110,13 @@ class Observation:
         record, ask = self._record, self._ask
         seconds = time.monotonic() - self._started
         self._metrics.ended(ask.wire, outcome, record, seconds)
+        if _log.isEnabledFor(logging.INFO):
+            self._tell(outcome, seconds)
+        if self._span is not None:
+            self._close_span(outcome)
+
+    def _tell(self, outcome: str, seconds: float) -> None:
+        record, ask = self._record, self._ask
         fields = {
             "request": self._identity,
             "client": self._client,
@@ -135,8 +143,6 @@ class Observation:
         if ask.ignored:
             ignored = {"request": self._identity, "ignored": ask.ignored}
             _log.debug("left out of account", extra={"fields": ignored})
-        if self._span is not None:
-            self._close_span(outcome)
 
     def _close_span(self, outcome: str) -> None:
         usage, span = self._record.usage, self._span

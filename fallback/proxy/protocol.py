@@ -14,6 +14,8 @@ HEADER_SECONDS = 20.0
 moment that it is made."""
 UNREAD_SECONDS = 300.0
 """Time that a client may leave an answer unread while more of it waits to be sent."""
+_GATHERED = 16_384
+"""Bytes that are not held back for more."""
 
 if TYPE_CHECKING:
 
@@ -50,7 +52,7 @@ class TimedProtocol(_Base):
 
     def connection_made(self, transport: Any) -> None:
         """The clock starts."""
-        super().connection_made(transport)
+        super().connection_made(_Gathering(transport, self.loop))
         self._speaking = self.loop.call_later(HEADER_SECONDS, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -82,6 +84,41 @@ class TimedProtocol(_Base):
         _stop(self._hearing)
         self._hearing = None
         super().resume_writing()
+
+
+class _Gathering:
+    """A transport whose writes of one round of the event loop leave in one.
+
+    uvicorn writes the head of an answer, its body and its end apart; each write is a call of the
+    system, and may wake the client for nothing.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send it, soon; much at a time at once, so that a slow client is noticed."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > _GATHERED:
+            self._flush()
+
+    def close(self) -> None:
+        """Close it behind what was written."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        parts, self._parts, self._size = self._parts, [], 0
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
 
 
 def _stop(clock: asyncio.TimerHandle | None) -> None:

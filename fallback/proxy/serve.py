@@ -10,18 +10,15 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from fallback.errors import ConfigurationError
-from fallback.proxy.app import create_app
+from fallback.proxy.app import App, create_app
 from fallback.proxy.config import load_settings
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.observe import JsonLines
 from fallback.proxy.settings import Settings
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
 
 __all__ = ["run", "worker_app"]
 
@@ -68,25 +65,19 @@ def _listening(settings: Settings) -> Any:
         yield listener
 
 
-def worker_app() -> Starlette:
+def worker_app() -> App:
     """The application of one process: logs, spans and SIGHUP are its own."""
     settings = load_settings()
     _log_to_stderr(settings)
     if settings.traces:
         _export_spans()
     gateway = Gateway(settings)
-    app = create_app(gateway=gateway)
-    inner = app.router.lifespan_context
+    return create_app(gateway=gateway, on_start=lambda: _hear_signal(gateway))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(served: Starlette) -> AsyncIterator[None]:
-        with contextlib.suppress(NotImplementedError):  # Windows has no SIGHUP
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, gateway)
-        async with inner(served):
-            yield
 
-    app.router.lifespan_context = lifespan
-    return app
+def _hear_signal(gateway: Gateway) -> None:
+    with contextlib.suppress(NotImplementedError):  # Windows has no SIGHUP
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, gateway)
 
 
 def _reload(gateway: Gateway) -> None:

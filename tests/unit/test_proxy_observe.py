@@ -32,9 +32,9 @@ RECORD = Record(
 
 
 def watched(observer: Observer, *events: Event, heard: int = 99) -> None:
-    async def source() -> AsyncGenerator[Event]:
+    async def source() -> AsyncGenerator[list[Event]]:
         for event in events:
-            yield event
+            yield [event]
 
     async def run() -> None:
         observation = observer.begin(ASK, "id-1", "alice")

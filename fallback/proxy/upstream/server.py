@@ -19,6 +19,7 @@ from fallback.ollama.failures import mapped
 from fallback.ollama.transport import is_loopback, no_certificates
 from fallback.proxy.settings import Settings, without_secret
 from fallback.proxy.upstream.openai import OpenAIBackend
+from fallback.proxy.upstream.plain import PlainClient, plain_client
 
 __all__ = ["Relayed", "Upstream"]
 
@@ -77,6 +78,7 @@ class Upstream:
         self.where = without_secret(self.url)
         self._kind = settings.upstream_kind
         self._client: httpx.AsyncClient | None = None
+        self._plain: PlainClient | None = None
         self._engine: Any = None
         self._backends: dict[str, AsyncBackend] = {}
         self._known: dict[str, tuple[float, ModelInfo]] = {}
@@ -132,12 +134,25 @@ class Upstream:
         return "ollama" if ollama else "openai"
 
     def _ollama(self, endpoint: Any) -> OllamaBackend:
-        return OllamaBackend(
-            self.url, endpoint=endpoint, aclient=self.client(), limits=self._limits
-        )
+        client = self._generating()
+        return OllamaBackend(self.url, endpoint=endpoint, aclient=client, limits=self._limits)
 
     def _openai(self) -> OpenAIBackend:
         return OpenAIBackend(self.base, client=self.client(), limits=self._limits, where=self.where)
+
+    def _generating(self) -> Any:
+        """The client for Ollama's generations: the plain one where nothing speaks against it."""
+        if self._transport is not None or self._auth is not None or self.url == EMBEDDED:
+            return self.client()
+        if self._plain is None:
+            direct = is_loopback(self.url)
+            headers = self._headers()
+            self._plain = plain_client(self.url, headers=headers, most=_POOL, direct=direct)
+        return self._plain or self.client()
+
+    def _headers(self) -> dict[str, str]:
+        key = self._settings.upstream_key
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     # Everything else ----------------------------------------------------------------------------
 
@@ -149,9 +164,8 @@ class Upstream:
     def client(self) -> httpx.AsyncClient:
         """The one client of this server; made when it is first needed, in its event loop."""
         if self._client is None:
-            key = self._settings.upstream_key
             settings: dict[str, Any] = {
-                "headers": {"Authorization": f"Bearer {key}"} if key else {},
+                "headers": self._headers(),
                 "limits": httpx.Limits(max_connections=_POOL, max_keepalive_connections=_POOL),
                 "timeout": self._timeout(),
                 "auth": self._auth,
@@ -221,6 +235,9 @@ class Upstream:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+        if self._plain is not None:
+            await self._plain.aclose()
+            self._plain = None
         if self._engine is not None:
             self._engine.close()
             self._engine = None
