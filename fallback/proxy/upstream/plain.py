@@ -77,6 +77,11 @@ class PlainClient:
         self._idle: deque[Connection] = deque()
         self._open: set[Connection] = set()
 
+    @property
+    def idle(self) -> int:
+        """Connections that wait for a request."""
+        return len(self._idle)
+
     def stream(
         self,
         method: str,
