@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
         if self._unheard:
             self._heard()
-            if self._whole or self._error is not None:
+            if self._over:
                 self._ended()
         self._wake()
 
@@ -149,6 +149,10 @@ class Connection(asyncio.Protocol):
         if self.status and not self._whole:
             self._whole = True
             self._reusable = self._parser.should_keep_alive()
+
+    @property
+    def _over(self) -> bool:
+        return self._whole or self._error is not None
 
     @property
     def _has_length(self) -> bool:

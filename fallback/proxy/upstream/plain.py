@@ -217,8 +217,8 @@ class _Exchange:
             self._client.give_back(connection, 0.0)
             raise
         self._connection = connection
-        self._response = PlainResponse(connection, read)
-        return self._response
+        response = self._response = PlainResponse(connection, read)
+        return response
 
     async def __aexit__(
         self,
