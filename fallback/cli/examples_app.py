@@ -29,7 +29,7 @@ def select(
         typer.Option("--tools", "-t", metavar="FILE", help="As of 'run'; may be repeated."),
     ],
     model: Model = None,
-    dialect: Dialect = "fenced",
+    dialect: Dialect = None,
     threshold: Annotated[
         float, typer.Option("--threshold", help="By how much the loss has to fall, in nats.")
     ] = 0.1,
@@ -54,7 +54,7 @@ def select(
             candidates=candidates,
             tools=tuple(tools),
             model=model,
-            dialect=dialect,
+            dialect=dialect or "fenced",
             threshold=threshold,
             most=most,
             tries=tries,
