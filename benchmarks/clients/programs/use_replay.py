@@ -186,7 +186,7 @@ def _open(path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str])
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json", **headers}
     try:
-        return urllib.request.urlopen(urllib.request.Request(URL + path, data, headers))  # noqa: S310
+        return urllib.request.urlopen(urllib.request.Request(URL + path, data, headers))  # noqa: S310 -- the address is of the server under test
     except urllib.error.HTTPError as failure:
         told = json.load(failure)["error"]
         text = told["message"] if path.startswith("/v1") else told
