@@ -15,6 +15,9 @@ from fallback.tools import Tool
 __all__ = ["Budget", "Ending", "out_of_steps"]
 
 
+_LIMITED: frozenset[StopReason] = frozenset(("max_steps", "max_calls", "repeated_call", "deadline"))
+
+
 class Ending(Exception):  # an ending is not an error; it only travels like one
     """Ends the turn from wherever that is found out; never leaves :mod:`fallback.loop`."""
 
@@ -29,6 +32,13 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
         super().__init__(reason)
         self.reason, self.detail = reason, detail
         self.answer, self.error = answer, error
+
+    @property
+    def last_words(self) -> str:
+        """The answer; of a turn that a limit ended without one, why there is none."""
+        if self.answer or self.reason not in _LIMITED:
+            return self.answer
+        return f"No answer: {self.detail}."
 
 
 class Budget:

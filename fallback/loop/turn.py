@@ -354,7 +354,7 @@ class TurnFlow:
             if self._runs_on:
                 ending.answer = running_answer(record.messages[1:])
         turn = Turn(
-            answer=ending.answer,
+            answer=ending.last_words,
             stop_reason=ending.reason,
             steps=tuple(record.steps),
             messages=tuple(record.messages),

@@ -75,7 +75,10 @@ def test_calls_after_the_withdrawal_are_not_run() -> None:
     driver = Driver()
     turn = driver.play(*[OSLO] * 6)
     assert driver.executed == ["get_weather"] * 5
-    assert (turn.stop_reason, turn.answer) == ("repeated_call", "")
+    assert turn.stop_reason == "repeated_call"
+    # A limit never ends a turn in silence.
+    said = "No answer: tools were withdrawn: the same call was made again and again."
+    assert turn.answer == said
     assert turn.detail
 
 
