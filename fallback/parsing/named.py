@@ -259,7 +259,8 @@ class NamedReader:
             at, tool.name, tag.end(), spelling, live
         )
         if fault != "truncated" and not arguments and properties:
-            arguments, end = yield from self._yaml(inner, tool.name, properties)
+            lines, behind = yield from self._yaml(inner, tool.name, properties)
+            arguments, end = (lines, behind) if lines else (arguments, end)
         if fault == "truncated" and arguments:
             return Item(at, end, fault=truncated(tool.name))
         if not self.source.buf.endswith(f"</{tool.name}>", at, end):

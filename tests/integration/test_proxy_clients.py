@@ -95,7 +95,7 @@ def test_text_comes_through_exactly_in_one_request(
     assert native.chat("text", [QUESTION], tools=tools).message.content == wanted
     pieces = list(native.chat("text", [QUESTION], tools=tools, stream=True))
     assert "".join(piece.message.content or "" for piece in pieces) == wanted
-    assert len(pieces) > 3
+    assert len(pieces) > 1  # what arrives together goes on together
     assert pieces[-1].done
     assert pieces[-1].eval_count == 20
     assert len(servers.generations()) == 4

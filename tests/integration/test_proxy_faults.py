@@ -28,7 +28,11 @@ MODELS = 6
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Pair]:
-    models = {f"m{i}": Model(replies=[Reply(text=f"word{i} " * 40)]) for i in range(MODELS)}
+    wide = 1_000_000
+    models = {
+        f"m{i}": Model(replies=[Reply(text=f"word{i} " * 40)], context_length=wide)
+        for i in range(MODELS)
+    }
     models["silent"] = Model(replies=[Reply(fault="silent")])
     with pair(models, max_body=4_000_000, max_concurrent=100, max_queue=0) as running:
         yield running

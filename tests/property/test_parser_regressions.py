@@ -204,3 +204,12 @@ def test_a_digit_that_is_none_in_base_eight_is_no_escape(escape: str) -> None:
     (call,) = read(f'[get_weather(city="Oslo {escape}")]').calls
     assert call.arguments == {"city": f"Oslo {escape}"}
     assert call.repairs == ("lone_backslashes",)
+
+
+def test_a_pair_of_tags_without_anything_in_it_calls_a_tool_that_needs_nothing() -> None:
+    properties = {"path": {"type": "string"}}
+    free = {"name": "list_files", "parameters": {"type": "object", "properties": properties}}
+    needs = {**free, "parameters": {**free["parameters"], "required": ["path"]}}
+    text = "<list_files>\n</list_files>"
+    assert [call.arguments for call in parse(text, [free]).calls] == [{}]
+    assert parse(text, [needs]).calls == ()

@@ -24,9 +24,10 @@ TOOL = {
 }
 CATALOGUE = Catalogue([TOOL])
 CALL = Written("save", {"path": "a.txt", "size": 5})
-# These have no mark of their own for their end: what follows may belong to the last call.
+# These have no mark of their own for their end, or one behind which the same body may go on.
 OPEN = ("fenced", "pythonic", "mistral", "mistral_named", "llama3", "python_list", "functools",
-        "harmony", "functionary", "nexus", "bare_json")  # fmt: skip
+        "harmony", "functionary", "nexus", "bare_json", "granite", "granite_plain", "internlm",
+        "minicpm", "tag_per_tool", "llama_function")  # fmt: skip
 
 
 def told_at(text: str, behind: str) -> tuple[int | None, int | None]:
