@@ -111,7 +111,7 @@ def test_our_prompt_is_the_one_that_the_models_own_template_makes(backend: Ollam
     assert profile is not None
     assert profile.family is not None
     probe = probe_chat(asked(), profile, Sending(1024, backend._limits))
-    shown = backend._run(backend._json_flow(probe))["_debug_info"]["rendered_template"]
+    shown = backend._run(backend._flows.json(probe))["_debug_info"]["rendered_template"]
     messages = [Message(role=m["role"], content=m["content"]) for m in probe.body["messages"]]  # type: ignore[index] # a probe has a body
     assert render(profile.family, messages) == shown
 
@@ -187,7 +187,7 @@ def test_native_mode_shows_the_model_its_calls_and_their_results(backend: Ollama
         options={"temperature": 0, "num_predict": 1},
     )
     plan, _ = backend._run(backend._flows.plan(request))
-    shown = backend._run(backend._json_flow(render_only(plan.exchange)))
+    shown = backend._run(backend._flows.json(render_only(plan.exchange)))
     prompt = shown["_debug_info"]["rendered_template"]
     assert "Roll dice and return the sum." in prompt
     assert '{"name": "roll_dice", "arguments": {"count": 2}}' in prompt
