@@ -210,8 +210,7 @@ async def on_http() -> None:
 
     import uvicorn
 
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", 0))
     app = server_of(State()).streamable_http_app()
     web = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     sys.stdout.write(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")

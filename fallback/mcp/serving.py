@@ -78,12 +78,12 @@ def on_http(service: Service, port: int, *, on_start: Callable[[str], object]) -
 
     # The SDK refuses foreign Host and Origin headers for this address, and large bodies.
     app = server_of(service).streamable_http_app(host=LOOPBACK)
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((LOOPBACK, port))
-        except OSError as error:
-            raise ConfigurationError(f"port {port}: {error.strerror}") from error
+    try:
+        # It listens before anybody is told, so whoever is told may connect at once.
+        listener = socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise ConfigurationError(f"port {port}: {error.strerror}") from error
+    with listener:
         on_start(f"http://{LOOPBACK}:{listener.getsockname()[1]}/mcp")
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=2

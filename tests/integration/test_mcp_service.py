@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -16,10 +18,12 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from fallback import Session
+from fallback import Catalogue, Session
 from fallback.cli import main
 from fallback.ledger import Ledger
 from fallback.mcp import McpServer
+from fallback.mcp.service import Service
+from fallback.mcp.serving import on_http
 from fallback.testing import ScriptedBackend
 
 TOOLS = '''
@@ -160,6 +164,18 @@ def test_it_is_the_same_over_http_for_this_machine_only(arguments: list[str]) ->
     assert "order 7 of ada" in text
     assert foreign.status_code in (403, 421)
     assert process.returncode in (0, 130)
+
+
+def test_whoever_is_told_its_address_can_connect_at_once() -> None:
+    class Connected(Exception):
+        pass
+
+    def told(url: str) -> None:
+        with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=5):
+            raise Connected
+
+    with Ledger.in_memory() as ledger, pytest.raises(Connected):
+        on_http(Service(catalogue=Catalogue(), ledger=ledger), 0, on_start=told)
 
 
 def test_a_session_takes_tools_from_it(arguments: list[str]) -> None:
