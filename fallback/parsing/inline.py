@@ -34,6 +34,8 @@ class Inline:
         """Read what the bracket at ``hit`` opens, if it calls; says whether it was dealt with."""
         if not (yield from self._opens_call(hit)):
             return False
+        if (yield from self.scanner.quoting.quotes(hit)):
+            return True
         quoted = self.cursor.line_before(hit)[-1:] in _OPEN_QUOTES
         body = yield from self.scanner.reader.body(
             hit, enveloped=False, hit=None if quoted else hit
