@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fallback.backend import Backend, ModelInfo
+from fallback.compare.remembering import Remembering
 from fallback.compare.units import Unit
 from fallback.compare.ways import Endpoint
 from fallback.errors import BackendError, ConfigurationError
@@ -52,7 +53,7 @@ def _remote(url: str) -> Host:
         generate.close()
         chat.close()
 
-    return Host(url, {"generate": generate, "chat": chat}, close)
+    return Host(url, {"generate": generate, "chat": Remembering(chat)}, close)
 
 
 def _embedded() -> Host:
@@ -72,7 +73,7 @@ def _embedded() -> Host:
 
     backends: dict[Endpoint, Backend] = {
         "generate": OllamaBackend(EMBEDDED, endpoint="generate", client=client),
-        "chat": OllamaBackend(EMBEDDED, endpoint="chat", client=client),
+        "chat": Remembering(OllamaBackend(EMBEDDED, endpoint="chat", client=client)),
     }
     return Host(EMBEDDED, backends, close)
 
