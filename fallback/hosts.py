@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,7 +23,9 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from fallback.ollama import Endpoint, OllamaBackend
 
-__all__ = ["DEFAULT_URL", "EMBEDDED", "Address", "connect", "parse_host", "resolve_host"]
+__all__ = [
+    "DEFAULT_URL", "EMBEDDED", "Address", "connect", "parse_host", "resolve_host", "without_login",
+]  # fmt: skip
 
 EMBEDDED = "embedded"
 """The host that means the engine in this process."""
@@ -33,6 +36,7 @@ DEFAULT_URL = "http://127.0.0.1:11434"
 _INSTALL = "pip install 'toolcall-fallback[embedded]'"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _OLLAMA_PORT = 11434
+_LOGIN = re.compile(r"\A((?:[^/?#]*://)?)[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +47,39 @@ class Address:
     why: str
 
 
+def without_login(url: str) -> str:
+    """A URL for people to read, without the user and password that it may carry."""
+    return _LOGIN.sub(r"\1", url)
+
+
 def parse_host(value: str) -> str:
     """Read a host as ``OLLAMA_HOST`` has it; returns a URL with a port and without a final slash.
 
     Raises:
         ConfigurationError: it is no address.
     """
-    text = value.strip().strip("\"'").strip()
+    try:
+        return _parsed(value.strip().strip("\"'").strip())
+    except ValueError as error:
+        if "@" in value:  # nobody can say where the password ends
+            raise ConfigurationError(
+                "the host with a login in it is no address of a model server; a sign such as @ or /"
+                " in a user or password is written %40 or %2F"
+            ) from None
+        raise ConfigurationError(f"{value!r} is no address of a model server: {error}") from error
+
+
+def _parsed(text: str) -> str:
     scheme, separator, rest = text.partition("://")
     if not separator:
         scheme, rest = "http", f"[{text}]" if _is_ipv6(text) else text
     scheme = scheme.lower()
     if scheme not in _DEFAULT_PORTS:
-        raise ConfigurationError(
-            f"{value!r} is no address of a model server: the scheme must be http or https"
-        )
-    try:
-        parts = urlsplit(f"{scheme}://{rest}")
-        host, port = parts.hostname or "127.0.0.1", parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"{value!r} is no address of a model server: {error}") from error
+        raise ValueError("the scheme must be http or https")
     if any(char.isspace() or not char.isprintable() for char in rest):
-        raise ConfigurationError(f"{value!r} is no address of a model server: it has spaces in it")
+        raise ValueError("it has spaces in it")
+    parts = urlsplit(f"{scheme}://{rest}")
+    host, port = parts.hostname or "127.0.0.1", parts.port
     port = port or (_DEFAULT_PORTS[scheme] if separator else _OLLAMA_PORT)
     login = parts.netloc.rpartition("@")[0]
     path = parts.path.strip("/")

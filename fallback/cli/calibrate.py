@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fallback.cli.exits import ExitCode
 from fallback.cli.output import console, visible
-from fallback.cli.progress import say, watching, without_login
+from fallback.cli.progress import say, watching
 
 if TYPE_CHECKING:
     from fallback.backend import ModelInfo
@@ -78,7 +78,7 @@ def _info(model: str, hosts: Sequence[Host]) -> ModelInfo:
     info = describe(hosts, [model])[model]
     if not info.digest:
         raise ConfigurationError(
-            f"{hosts[0].url} tells no digest of {model!r}: nobody could say later whether a"
+            f"{hosts[0].where} tells no digest of {model!r}: nobody could say later whether a"
             " profile is still about this model"
         )
     return info
@@ -155,5 +155,5 @@ def _run_of(options: CalibrateOptions, hosts: Sequence[Host]) -> dict[str, str]:
             words += [flag, value]
     words += ["--seed", str(options.sampling.seed)] if options.sampling.seed else []
     where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
-    urls = ", ".join(without_login(host.url) for host in hosts)
+    urls = ", ".join(host.where for host in hosts)
     return {"at": now, "command": shlex.join(words), "where": f"{where}, {urls}"}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fallback.cli.exits import ExitCode, exit_code_of
 from fallback.cli.output import complain
-from fallback.cli.progress import say, watching, without_login
+from fallback.cli.progress import say, watching
 
 if TYPE_CHECKING:
     from fallback.backend import ModelInfo
@@ -113,10 +113,10 @@ def _where(options: CompareOptions) -> Iterator[_Where]:
 
 def _default_model(url: str) -> str:
     from fallback.errors import ConfigurationError
-    from fallback.hosts import EMBEDDED
+    from fallback.hosts import EMBEDDED, without_login
 
     if url != EMBEDDED:
-        raise ConfigurationError(f"name a model of {url} with --model")
+        raise ConfigurationError(f"name a model of {without_login(url)} with --model")
     from fallback.engine.models import DEFAULT_MODEL
 
     return DEFAULT_MODEL
@@ -143,6 +143,7 @@ def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str])
     if sampling.think is not None:
         words.append("--think" if sampling.think else "--no-think")
     from fallback import __version__
+    from fallback.hosts import without_login
 
     where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
     hosts = ", ".join(without_login(url) for url in urls)

@@ -6,25 +6,18 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from fallback.cli.output import console, error_line, visible
 
 if TYPE_CHECKING:
     from fallback.compare.units import Unit
 
-__all__ = ["say", "watching", "without_login"]
+__all__ = ["say", "watching"]
 
 
 def say(line: str) -> None:
     """Tell a person how it goes, on standard error."""
     console(stderr=True).print(visible(line))
-
-
-def without_login(url: str) -> str:
-    """A URL without the user and password that it may carry."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from fallback.errors import (
     ConfigurationError,
     ModelNotFoundError,
 )
-from fallback.hosts import EMBEDDED, resolve_host
+from fallback.hosts import EMBEDDED, resolve_host, without_login
 
 __all__ = ["Cluster", "Worker", "cluster_of"]
 
@@ -108,6 +108,10 @@ class _Seat:
     actor: Any
     troubles: int = 0
 
+    @property
+    def where(self) -> str:
+        return without_login(self.url)
+
 
 class Cluster:
     """The workers of a run; see :func:`cluster_of`."""
@@ -136,7 +140,8 @@ class Cluster:
             try:
                 info, told = self._ray.get(by_host[url].actor.describe.remote(model))
             except self._ray.exceptions.RayActorError as error:
-                raise BackendConnectionError(f"no worker starts for {url}: {error}") from error
+                where = without_login(url)
+                raise BackendConnectionError(f"no worker starts for {where}: {error}") from error
             if info is None:
                 raise _error(told)
             found: ModelInfo = info
@@ -180,7 +185,7 @@ class Cluster:
             return Outcome(seat.url, unit, error=_error(told))
         if record["key"] != key_of(unit, info):
             raise ConfigurationError(
-                f"the worker for {seat.url} has another version of this package or of its"
+                f"the worker for {seat.where} has another version of this package or of its"
                 " templates: install the same everywhere"
             )
         return Outcome(seat.url, unit, record=record)
@@ -191,7 +196,7 @@ class Cluster:
             error = BackendError(f"{tries} workers were lost over it")
             return Outcome(seat.url, unit, error=error)
         work.give_back(unit)
-        note = f"a worker for {seat.url} was lost; {unit.case.id} is done again"
+        note = f"a worker for {seat.where} was lost; {unit.case.id} is done again"
         return Outcome(seat.url, unit, note=note)
 
     def _goes_on(self, seat: _Seat, outcome: Outcome) -> bool:

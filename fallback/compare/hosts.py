@@ -11,7 +11,7 @@ from fallback.compare.remembering import Remembering
 from fallback.compare.units import Unit
 from fallback.compare.ways import Endpoint
 from fallback.errors import BackendError, ConfigurationError
-from fallback.hosts import EMBEDDED, connect, resolve_host
+from fallback.hosts import EMBEDDED, connect, resolve_host, without_login
 
 __all__ = ["Host", "describe", "hosts_of", "same_everywhere", "server_version"]
 
@@ -23,6 +23,11 @@ class Host:
     url: str
     backends: Mapping[Endpoint, Backend]
     close: Callable[[], None]
+
+    @property
+    def where(self) -> str:
+        """The server, for people to read."""
+        return without_login(self.url)
 
     def backend(self, unit: Unit) -> Backend:
         """The backend that goes the unit's way."""
@@ -116,8 +121,9 @@ def same_everywhere(
             info = ask(url, model)
             first = infos.setdefault(model, info)
             if first.digest != info.digest:
+                one, other = without_login(urls[0]), without_login(url)
                 raise ConfigurationError(
-                    f"{model!r} is not the same model at {urls[0]} and at {url}"
+                    f"{model!r} is not the same model at {one} and at {other}"
                     f" (digests {first.digest[:12]} and {info.digest[:12]}); pull it again on one"
                 )
     return infos

@@ -32,6 +32,7 @@ from fallback.errors import (
     FallbackError,
     ModelNotFoundError,
 )
+from fallback.hosts import without_login
 
 __all__ = [
     "MAX_TROUBLE",
@@ -230,7 +231,7 @@ def _trouble(
     elif isinstance(error, BackendConnectionError):
         work.give_back(unit)
         summary.error = summary.error or error
-        watch.said(f"{outcome.url} is lost: {error}")
+        watch.said(f"{without_login(outcome.url)} is lost: {error}")
     else:
         summary.failed += 1
         summary.error = summary.error or error

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from fallback.hosts import EMBEDDED
+from fallback.hosts import EMBEDDED, without_login
 from fallback.limits import Limits
 from fallback.ollama.exchange import Exchange, encoded
 
@@ -50,8 +50,7 @@ class Clients:
         """The server, for people to read; without whatever secret a URL may carry."""
         if self.host == EMBEDDED:
             return "the embedded engine"
-        parts = urlsplit(self.host)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        return without_login(self.host)
 
     def arguments(self, request: Exchange, limits: Limits) -> dict[str, Any]:
         """Keyword arguments for ``stream`` of either client.

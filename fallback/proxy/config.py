@@ -29,7 +29,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fallback.errors import ConfigurationError, TemplateError
-from fallback.proxy.settings import ModelSettings, Settings, without_secret
+from fallback.hosts import without_login
+from fallback.proxy.settings import ModelSettings, Settings
 from fallback.templating import render_text
 
 __all__ = ["CONFIG", "load_settings", "told", "variable"]
@@ -93,7 +94,7 @@ def told(settings: Settings) -> dict[str, str]:
     """What differs from the defaults, for people to read; of keys only how many there are."""
     said = _differing(settings, Settings(), skip={"default", "models", "api_keys", "upstream_key"})
     if settings.upstream:
-        said["upstream"] = without_secret(settings.upstream)
+        said["upstream"] = without_login(settings.upstream)
     if settings.api_keys:
         said["api_keys"] = str(len(settings.api_keys))
     if settings.upstream_key:

@@ -6,21 +6,11 @@ import ipaddress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
-from urllib.parse import urlsplit
 
 from fallback.dialects.record import PROMPTED, Dialect
 from fallback.errors import ConfigurationError
 
-__all__ = ["ModelSettings", "Settings", "without_secret"]
-
-
-def without_secret(url: str) -> str:
-    """A URL for people to read, without the user and password that it may carry."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+__all__ = ["ModelSettings", "Settings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -245,5 +245,9 @@ def test_a_server_without_digests_is_told(
     arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.digest = ""
+    host = arguments.index("--host") + 1
+    arguments[host] = arguments[host].replace("http://", "http://me:secret@")
     assert main(arguments) == 2
-    assert "tells no digest of 'm'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "tells no digest of 'm'" in said
+    assert "secret" not in said

@@ -70,6 +70,26 @@ def test_the_command_is_kept_without_secrets(tmp_path: Path, arguments: list[str
     assert "secret" not in (tmp_path / "out" / "results.jsonl").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("changed", "code"), [({"--model": ""}, 2), ({"--host": "http://me:secret@127.0.0.1:9"}, 4)]
+)
+def test_what_is_said_of_a_host_has_no_secrets(
+    arguments: list[str],
+    server: Server,
+    capsys: pytest.CaptureFixture[str],
+    changed: dict[str, str],
+    code: int,
+) -> None:
+    host = arguments.index("--host") + 1
+    arguments[host] = changed.get("--host", server.url.replace("http://", "http://me:secret@"))
+    if "--model" in changed:
+        del arguments[1:3]
+    assert main([*arguments, "--no-report"]) == code
+    said = capsys.readouterr().err
+    assert "127.0.0.1:" in said
+    assert "secret" not in said
+
+
 def test_a_server_that_dies_is_told_and_the_rest_is_done_later(
     tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,7 +71,8 @@ def test_an_interrupt_keeps_what_is_finished(store: Store) -> None:
 
 def test_a_host_that_dies_ends_the_run_and_loses_nothing(store: Store) -> None:
     watch = Watch()
-    dying = host_of(After(3, BackendConnectionError("nothing answers at http://127.0.0.1:1")))
+    gone = BackendConnectionError("nothing answers at http://127.0.0.1:1")
+    dying = host_of(After(3, gone), url="http://me:secret@127.0.0.1:1")
     summary = run(store, CASES, [dying], watch=watch)
     assert (summary.done, summary.failed) == (3, 5)
     assert isinstance(summary.error, BackendConnectionError)
@@ -162,7 +163,7 @@ def test_cases_with_another_window_stand_together() -> None:
 
 
 def test_hosts_have_to_have_the_same_model() -> None:
-    first, second = host_of(hello), host_of(hello, url="http://127.0.0.1:2")
+    first, second = host_of(hello), host_of(hello, url="http://me:secret@127.0.0.1:2")
     assert describe([first, second], ["m"])["m"].digest == "scripted"
 
     class Other:
@@ -172,8 +173,9 @@ def test_hosts_have_to_have_the_same_model() -> None:
             return ModelInfo(name=model, digest="another")
 
     second.backends["generate"].describe = Other().describe  # type: ignore[method-assign]  # a stand-in for one host
-    with pytest.raises(ConfigurationError, match="'m' is not the same model at"):
+    with pytest.raises(ConfigurationError, match="'m' is not the same model at") as caught:
         describe([first, second], ["m"])
+    assert "secret" not in str(caught.value)
 
 
 def test_a_bug_in_one_of_several_hosts_is_not_swallowed(store: Store) -> None:

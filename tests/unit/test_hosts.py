@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
 
 from fallback import hosts
 from fallback.errors import BackendConnectionError, ConfigurationError
-from fallback.hosts import DEFAULT_URL, Address, connect, parse_host, resolve_host
+from fallback.hosts import DEFAULT_URL, Address, connect, parse_host, resolve_host, without_login
 from fallback.limits import Limits
 
 
@@ -48,6 +49,43 @@ def test_what_is_no_address_is_refused_in_one_line(value: str) -> None:
         parse_host(value)
     assert "no address of a model server" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "http://me:secret@gpu:http",
+        "ftp://me:secret@gpu",
+        "me:secret@gpu:99999",
+        "http://me:secret@[::1",
+        "http://me:two secret@gpu",
+        "http://me:se/secret@gpu",
+        "http://me:secret@gp\u2100",
+    ],
+)
+def test_an_address_with_a_login_is_refused_without_telling_it(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="no address of a model server") as caught:
+        parse_host(value)
+    told = "".join(traceback.format_exception(caught.value))
+    assert "secret" not in str(caught.value)
+    assert "ValueError" not in told  # which quotes parts of the address
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://me:secret@gpu:80/ollama", "http://gpu:80/ollama"),
+        ("https://secret@gpu:443", "https://gpu:443"),
+        ("http://me@here:secret@[::1]:11434", "http://[::1]:11434"),
+        ("me:secret@gpu", "gpu"),
+        ("http://me:secret@[::1", "http://[::1"),
+        ("http://gpu:80/@team", "http://gpu:80/@team"),
+        ("http://gpu:80", "http://gpu:80"),
+        ("embedded", "embedded"),
+    ],
+)
+def test_an_address_is_shown_without_its_login(url: str, shown: str) -> None:
+    assert without_login(url) == shown
 
 
 def never(*_: Any) -> bool:

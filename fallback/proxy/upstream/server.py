@@ -12,12 +12,12 @@ import httpx
 
 from fallback.backend import AsyncBackend, ModelInfo
 from fallback.errors import BackendError, BackendStatusError
-from fallback.hosts import EMBEDDED, resolve_host
+from fallback.hosts import EMBEDDED, resolve_host, without_login
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.ollama import OllamaBackend
 from fallback.ollama.failures import mapped
 from fallback.ollama.transport import is_loopback, no_certificates
-from fallback.proxy.settings import Settings, without_secret
+from fallback.proxy.settings import Settings
 from fallback.proxy.upstream.openai import OpenAIBackend
 from fallback.proxy.upstream.plain import PlainClient, plain_client
 
@@ -75,7 +75,7 @@ class Upstream:
         self._settings, self._limits = settings, limits
         self._transport, self._auth = transport, auth
         self.url = resolve_host(settings.upstream, limits=limits).url.rstrip("/")
-        self.where = without_secret(self.url)
+        self.where = without_login(self.url)
         self._kind = settings.upstream_kind
         self._client: httpx.AsyncClient | None = None
         self._plain: PlainClient | None = None
