@@ -5,6 +5,7 @@ The table of all writers is in :mod:`fallback.testing.writers`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -74,6 +75,26 @@ def minimax_lines(calls: Calls) -> str:
 def minimax_m2(calls: Calls) -> str:
     """MiniMax M2: tags behind a tag of its own."""
     return f"<minimax:tool_call>\n{_invokes(calls)}</minimax:tool_call>"
+
+
+def minimax_m3(calls: Calls) -> str:
+    """MiniMax M3: elements in elements, each tag behind a token; what is ``null`` is left out."""
+    sign = "]<]minimax[>["
+    written = (
+        f'{sign}<invoke name="{call.name}">{_elements(call.arguments, sign)}{sign}</invoke>\n'
+        for call in calls
+    )
+    return f"{sign}<tool_call>\n{''.join(written)}{sign}</tool_call>"
+
+
+def _elements(value: Any, sign: str) -> str:
+    if isinstance(value, Mapping):
+        pairs = [(key, item) for key, item in value.items() if item is not None]
+    elif isinstance(value, list):
+        pairs = [("item", item) for item in value]
+    else:
+        return raw_text(value)
+    return "".join(f"{sign}<{key}>{_elements(item, sign)}{sign}</{key}>" for key, item in pairs)
 
 
 def invoke(calls: Calls) -> str:

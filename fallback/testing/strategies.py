@@ -26,7 +26,7 @@ from fallback.testing.samples import Sample
 from fallback.testing.writers import WRITERS, Writer, Written
 
 Tools = tuple[dict[str, Any], ...]
-Strings = Literal["any", "tagged", "tokens"]
+Strings = Literal["any", "tagged", "tokens", "elements"]
 
 
 FINISH: st.SearchStrategy[FinishReason] = st.sampled_from(["stop", "length"])
@@ -53,7 +53,7 @@ def texts(strings: Strings = "any") -> st.SearchStrategy[str]:
     if strings == "tagged":
         # Nothing is escaped, so what looks like a tag is one; line breaks at the ends are markup.
         return drawn.map(lambda text: text.replace("<", "(").replace("\r", "").strip())
-    if strings == "tokens":
+    if strings in ("tokens", "elements"):
         return drawn.map(lambda text: text.replace("<", "("))
     return drawn
 
@@ -63,6 +63,15 @@ def json_values(strings: Strings = "any") -> st.SearchStrategy[Any]:
     """Any JSON value, integers beyond 64 bits included."""
     inner = texts(strings)
     keys = inner if strings == "any" else st.sampled_from(KEYS)
+    if strings == "elements":
+        return st.recursive(
+            inner,
+            lambda items: (
+                st.lists(items, min_size=1, max_size=3)
+                | st.dictionaries(keys, items, min_size=1, max_size=3)
+            ),
+            max_leaves=8,
+        )
     return st.recursive(
         st.none() | st.booleans() | _integers() | _floats() | inner,
         lambda items: st.lists(items, max_size=3) | st.dictionaries(keys, items, max_size=3),

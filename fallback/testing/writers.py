@@ -218,13 +218,15 @@ class Writer:
         write: from calls to text.
         strings: which strings it writes so that they can be read back: ``any``; ``tagged`` ones,
             which hold nothing that looks like a tag and begin and end inside a line, because
-            nothing is escaped; or ``tokens``, everything but Gemma's own string tokens.
+            nothing is escaped; ``tokens``, everything but the dialect's own tokens; or
+            ``elements``, the same where a value that no schema describes holds text alone, and
+            nothing that is empty.
         many: whether it can hold more than one call.
         exact: whether what it writes needs no coercion at all.
     """
 
     write: Callable[[Calls], str]
-    strings: Literal["any", "tagged", "tokens"] = "any"
+    strings: Literal["any", "tagged", "tokens", "elements"] = "any"
     many: bool = True
     exact: bool = True
 
@@ -263,6 +265,7 @@ WRITERS: Mapping[str, Writer] = {
     "internlm": Writer(write=families.internlm),
     "minimax_lines": Writer(write=families.minimax_lines),
     "minimax_m2": Writer(write=families.minimax_m2, strings="tagged", exact=False),
+    "minimax_m3": Writer(write=families.minimax_m3, strings="elements", exact=False),
     "seed_oss": Writer(write=families.seed_oss, strings="tagged", exact=False),
     "invoke": Writer(write=families.invoke, strings="tagged", exact=False),
     "minicpm": Writer(write=families.minicpm, strings="tagged", exact=False),

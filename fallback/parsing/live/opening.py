@@ -65,11 +65,11 @@ def heard(waiter: Waiter, framer: Framer, follower: Follower, text: str) -> Wait
 
 
 def tagged_value(
-    arguments: Arguments | None, key: str, json_type: str | None
+    arguments: Arguments | None, key: str, json_type: str | None, *, exact: bool = False
 ) -> TaggedValue | None:
-    """Hears one value between tags."""
+    """Hears one value between tags; see :class:`~fallback.parsing.live.tagged.TaggedValue`."""
     if arguments is None or arguments.stopped:
         return None
     from fallback.parsing.live.tagged import TaggedValue
 
-    return TaggedValue(arguments, key, json_type)
+    return TaggedValue(arguments, key, json_type, exact=exact)

@@ -18,14 +18,17 @@ class TaggedValue:
         arguments: the writer of the call.
         key: the parameter.
         json_type: how the tag says that the value has to be read, if it does.
+        exact: whether no line break around the value is markup.
     """
 
-    def __init__(self, arguments: Arguments, key: str, json_type: str | None) -> None:
+    def __init__(
+        self, arguments: Arguments, key: str, json_type: str | None, *, exact: bool = False
+    ) -> None:
         self._arguments = arguments
         arguments.key(key)
         self._live = json_type in _TEXTS and not arguments.stopped and arguments.streams
         self._nullable = not arguments.stopped and arguments.nullable
-        self._trimmed: bool | None = None  # whether line breaks around the value are markup
+        self._trimmed = False if exact else None  # whether line breaks around the value are markup
         self._kept = ""  # what may yet turn out not to belong to it
         self._sent = 0
         self._tell: Callable[[str], None] | None = None  # takes plain characters, if they may go
