@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from fallback.cli.options import AsJson, LedgerUrl
+from fallback.cli.options import AsJson, By, LedgerUrl
 
 approvals = typer.Typer(
     help="Calls that need a person.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Id = Annotated[str, typer.Argument(help="The approval's id.", metavar="ID")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides. Default: your user name.")]
 
 
 @approvals.command("list")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import platform
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fallback.cli.command_line import repeated, sampling_options, started_with
 from fallback.cli.exits import ExitCode
 from fallback.cli.output import console, visible
 from fallback.cli.progress import say, watching
@@ -145,15 +144,11 @@ def _write(profile: Profile, options: CalibrateOptions) -> None:
 
 
 def _run_of(options: CalibrateOptions, hosts: Sequence[Host]) -> dict[str, str]:
-    """How this run was started, without whatever secret a URL may carry."""
-    from fallback import __version__
-
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    words = ["fallback", "calibrate", options.model, "--budget", options.budget]
-    for flag, values in (("--suite", options.suites), ("--way", options.ways)):
-        for value in values:
-            words += [flag, value]
-    words += ["--seed", str(options.sampling.seed)] if options.sampling.seed else []
-    where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
-    urls = ", ".join(host.where for host in hosts)
-    return {"at": now, "command": shlex.join(words), "where": f"{where}, {urls}"}
+    words = [
+        *("calibrate", options.model, "--budget", options.budget),
+        *repeated("--suite", options.suites),
+        *repeated("--way", options.ways),
+        *repeated("--limit", [options.limit]),
+        *sampling_options(options.sampling),
+    ]
+    return started_with(words, [host.url for host in hosts])

@@ -7,26 +7,19 @@ from typing import Annotated
 
 import typer
 
+from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think
+
 __all__ = ["calibrate"]
 
 
 def calibrate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As the server knows it.")],
-    host: Annotated[
-        list[str] | None,
-        typer.Option("--host", help="URL of an Ollama server, or 'embedded'; may be repeated."),
-    ] = None,
+    host: Hosts = None,
     budget: Annotated[
         str,
         typer.Option("--budget", help="Turns, such as 300, or a time, such as 90s, 10m or 1h."),
     ] = "300",
-    suite: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--suite",
-            help="builtin (the default), bfcl:CATEGORY, or a JSONL file; may be repeated.",
-        ),
-    ] = None,
+    suite: Suites = None,
     way: Annotated[
         list[str] | None,
         typer.Option(
@@ -37,19 +30,10 @@ def calibrate(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="Cases of each suite, at most.")
     ] = 128,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of the sampling and of the choice of cases.")
-    ] = 0,
-    num_ctx: Annotated[
-        int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
-    ] = None,
-    num_predict: Annotated[
-        int, typer.Option("--num-predict", min=1, help="Tokens that one reply may have.")
-    ] = 1024,
-    think: Annotated[
-        bool | None,
-        typer.Option("--think/--no-think", help="For models that think. Default: as they like."),
-    ] = None,
+    seed: SuiteSeed = 0,
+    num_ctx: NumCtx = None,
+    num_predict: NumPredict = 1024,
+    think: Think = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="The profile. Default: where auto looks."),

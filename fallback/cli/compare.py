@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fallback.cli.command_line import repeated, sampling_options, started_with
 from fallback.cli.exits import ExitCode, exit_code_of
 from fallback.cli.output import complain
 from fallback.cli.progress import say, watching
@@ -123,31 +121,17 @@ def _default_model(url: str) -> str:
 
 
 def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str]) -> dict[str, str]:
-    """How this run was started, without whatever secret a URL may carry."""
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    words = ["fallback", "compare"]
-    sampling = options.sampling
-    for flag, values in (
-        ("--model", models),
-        ("--way", options.ways),
-        ("--suite", options.suites),
-        ("--limit", [options.limit]),
-        ("--seed", [sampling.seed or None]),
-        ("--repeat", [options.repeats if options.repeats > 1 else None]),
-        ("--temperature", [sampling.temperature or None]),
-        ("--num-ctx", [sampling.num_ctx]),
-        ("--num-predict", [sampling.num_predict]),
-    ):
-        for value in values:
-            words += [] if value is None else [flag, str(value)]
-    if sampling.think is not None:
-        words.append("--think" if sampling.think else "--no-think")
-    from fallback import __version__
-    from fallback.hosts import without_login
-
-    where = f"fallback {__version__}, Python {platform.python_version()}, {platform.machine()}"
-    hosts = ", ".join(without_login(url) for url in urls)
-    return {"at": now, "command": shlex.join(words), "where": f"{where}, {hosts}"}
+    words = [
+        "compare",
+        *repeated("--model", models),
+        *repeated("--way", options.ways),
+        *repeated("--suite", options.suites),
+        *repeated("--limit", [options.limit]),
+        *repeated("--executor", ["ray" if options.cluster else None]),
+        *repeated("--repeat", [options.repeats if options.repeats > 1 else None]),
+        *sampling_options(options.sampling),
+    ]
+    return started_with(words, urls)
 
 
 def _end(summary: Summary, wanted: int, options: CompareOptions) -> int:

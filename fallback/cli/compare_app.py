@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think
+
 
 def compare(
     model: Annotated[
         list[str] | None,
         typer.Option("--model", "-m", help="May be repeated. Default: the embedded engine's own."),
     ] = None,
-    host: Annotated[
-        list[str] | None,
-        typer.Option("--host", help="URL of an Ollama server, or 'embedded'; may be repeated."),
-    ] = None,
+    host: Hosts = None,
     way: Annotated[
         list[str] | None,
         typer.Option(
@@ -25,33 +24,18 @@ def compare(
             " may be repeated. Default: both native ways and every dialect.",
         ),
     ] = None,
-    suite: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--suite",
-            help="builtin (the default), bfcl, bfcl:CATEGORY, or a JSONL file; may be repeated.",
-        ),
-    ] = None,
+    suite: Suites = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Cases of each suite. Default: all.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of the sampling and of the choice of cases.")
-    ] = 0,
+    seed: SuiteSeed = 0,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="Times that a case is asked.")] = 1,
     temperature: Annotated[
         float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")
     ] = 0.0,
-    num_ctx: Annotated[
-        int | None, typer.Option("--num-ctx", min=256, help="Context window, in tokens.")
-    ] = None,
-    num_predict: Annotated[
-        int, typer.Option("--num-predict", min=1, help="Tokens that one reply may have.")
-    ] = 1024,
-    think: Annotated[
-        bool | None,
-        typer.Option("--think/--no-think", help="For models that think. Default: as they like."),
-    ] = None,
+    num_ctx: NumCtx = None,
+    num_predict: NumPredict = 1024,
+    think: Think = None,
     executor: Annotated[
         Literal["local", "ray"],
         typer.Option("--executor", help="Who runs it: this process, or a Ray cluster."),

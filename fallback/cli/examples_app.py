@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fallback.cli.options import AsJson, Dialect, Model, NumCtx
+from fallback.cli.options import AsJson, Dialect, Model, NeededToolFiles, NumCtx
 
 examples = typer.Typer(
     help="Worked examples of one's own.", no_args_is_help=True, rich_markup_mode=None
@@ -24,10 +24,7 @@ def select(
     candidates: Annotated[
         Path, typer.Argument(metavar="FILE", help="Candidates as JSON Lines, see docs/examples.md.")
     ],
-    tools: Annotated[
-        list[Path],
-        typer.Option("--tools", "-t", metavar="FILE", help="As of 'run'; may be repeated."),
-    ],
+    tools: NeededToolFiles,
     model: Model = None,
     dialect: Dialect = None,
     threshold: Annotated[

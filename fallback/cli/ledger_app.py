@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fallback.cli.options import AsJson, Context, LedgerUrl, ToolFiles
+from fallback.cli.options import AsJson, By, Context, LedgerUrl, ToolFiles
 
 ledger = typer.Typer(
     help="What was done and undone, and the log of it.",
@@ -15,7 +15,6 @@ ledger = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="The operation's id, or its key.", metavar="ID")]
-By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: your user name.")]
 
 
 @ledger.command("list")

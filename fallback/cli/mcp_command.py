@@ -5,14 +5,15 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import context_values
-from fallback.cli.options import Context, Masked, Scopes, Tenant, User
+from fallback.cli.options import Context, Masked, NeededToolFiles, Scopes, Tenant, User
 from fallback.cli.output import only_json
+from fallback.cli.serving import started
 from fallback.errors import ConfigurationError
 from fallback.policy import ExecutionContext, Policy
 
@@ -20,12 +21,7 @@ __all__ = ["mcp"]
 
 
 def mcp(
-    tools: Annotated[
-        list[Path],
-        typer.Option(
-            "--tools", "-t", metavar="FILE", help="As --tools of 'run' takes them; may be repeated."
-        ),
-    ],
+    tools: NeededToolFiles,
     http: Annotated[
         int | None,
         typer.Option(
@@ -116,10 +112,5 @@ def serve_tools(
         if http is None:
             on_stdio(service, out)
         else:
-            on_http(service, http, on_start=partial(_started, out))
+            on_http(service, http, on_start=partial(started, out=out))
     return ExitCode.OK
-
-
-def _started(out: IO[bytes], url: str) -> None:
-    out.write(f"{url}\n".encode())  # read by scripts
-    out.flush()

@@ -8,6 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
+NeededToolFiles = Annotated[
+    list[Path],
+    typer.Option("--tools", "-t", metavar="FILE", help="As of 'run'; may be repeated."),
+]
 ToolFiles = Annotated[
     list[Path] | None,
     typer.Option(
@@ -23,6 +27,10 @@ Host = Annotated[
         "--host",
         help="URL of an Ollama server, or 'embedded'. Default: OLLAMA_HOST, or who answers.",
     ),
+]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option("--host", help="URL of an Ollama server, or 'embedded'; may be repeated."),
 ]
 Context = Annotated[
     list[str] | None,
@@ -60,6 +68,15 @@ McpRisk = Annotated[
         "--mcp-risk",
         metavar="[NAME:]TOOL=TIER",
         help="What a tool can do: read_only, reversible_write, ...; may be repeated.",
+    ),
+]
+MaybeLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        envvar="FALLBACK_LEDGER",
+        metavar="URL",
+        help="Where side effects, approvals and turns that wait are kept. Default: nowhere.",
     ),
 ]
 LedgerUrl = Annotated[
@@ -107,6 +124,23 @@ Temperature = Annotated[
     typer.Option("--temperature", min=0.0, help="Default: 0, the likeliest token."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the sampling.")]
+SuiteSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Of the sampling and of the choice of cases.")
+]
+Suites = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suite",
+        help="builtin (the default), bfcl, bfcl:CATEGORY, or a JSONL file; may be repeated.",
+    ),
+]
+NumPredict = Annotated[
+    int, typer.Option("--num-predict", min=1, help="Tokens that one reply may have.")
+]
+Think = Annotated[
+    bool | None,
+    typer.Option("--think/--no-think", help="For models that think. Default: as they like."),
+]
 ToolChoice = Annotated[
     str, typer.Option("--tool-choice", help="auto, none, required, or the name of a tool.")
 ]
@@ -131,6 +165,7 @@ Allow = Annotated[
 AskHere = Annotated[
     bool, typer.Option("--approve", help="Ask on the terminal about calls that need a person.")
 ]
+By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: your user name.")]
 User = Annotated[str | None, typer.Option("--user", help="For whom it is; seen by the tools only.")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help="Whose data it is about.")]
 Scopes = Annotated[

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from fallback.cli.exits import ExitCode
-from fallback.cli.output import complain
+from fallback.cli.serving import started, stopped
 from fallback.errors import ConfigurationError
 
 __all__ = ["serve"]
+
+_HINT = "point clients of Ollama there, and clients of OpenAI at /v1"
 
 
 def serve(
@@ -120,11 +123,6 @@ def run_server(flags: Mapping[str, Any], config: Path | None) -> ExitCode:
         if value is not None:
             os.environ[variable(name)] = str(value)
     settings = load_settings()
-    run(settings, on_start=_started)
-    complain("stopped")
+    run(settings, on_start=partial(started, hint=_HINT))
+    stopped()
     return ExitCode.OK
-
-
-def _started(url: str) -> None:
-    print(url, flush=True)  # noqa: T201  # read by scripts
-    complain("point clients of Ollama there, and clients of OpenAI at /v1; Ctrl-C stops it")

@@ -13,7 +13,7 @@ from compare_kit import WEATHER, written
 from compare_server import Server
 
 from fallback.cli import main
-from fallback.compare.store import open_store, read_records
+from fallback.compare.store import open_store, read_records, read_runs
 from fallback.profiles import Profile, read_profile
 
 CASES = [
@@ -56,7 +56,10 @@ def profile(folder: Path) -> Profile:
 def test_the_best_way_is_found_and_kept_with_its_evidence(
     tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments) == 0
+    assert main([*arguments, "--limit", "40", "--no-think"]) == 0
+    (kept,) = read_runs(tmp_path / "results")
+    assert kept["command"].startswith("fallback calibrate m --budget 300 --suite ")
+    assert kept["command"].endswith(" --limit 40 --num-predict 1024 --no-think")
     made = profile(tmp_path)
     assert (made.way, made.mode, made.dialect, made.example) == (
         *("prompt:pythonic", "prompt", "pythonic", True),
