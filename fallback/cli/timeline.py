@@ -82,6 +82,8 @@ class Timeline:
     def _result(self, result: ToolResult) -> None:
         style = "green" if result.ok else "red"
         self._line("result" if result.ok else result.status, shortened(result.content), style)
+        if result.detail and result.detail not in result.content:  # what the model is not told
+            self._line("", result.detail, "dim")
         for warning in result.warnings:
             self._line("", warning, "yellow")
 

@@ -186,6 +186,7 @@ def conclude(
         untrusted=untrusted,
         approval=job.approval_id,
         fields=said.fields,
+        detail=said.detail,
         provenance=_dated(provenance),
     )
 
@@ -217,6 +218,7 @@ class _Said:
     value: Any = None
     fields: tuple[str, ...] = ()
     quoted: bool = False  # whether a failure is told in words of others
+    detail: str = ""  # for the log
 
 
 def _described(prepared: Prepared, ending: Ending) -> _Said:
@@ -224,7 +226,9 @@ def _described(prepared: Prepared, ending: Ending) -> _Said:
         text = to_text(ending.value, none="done" if _is_silent(prepared.tool) else "null")
         return _Said("ok", text, value=ending.value)
     if isinstance(ending, TimedOut):
-        told = f"Error: no result within {ending.seconds:g} seconds."
+        # What is left of a turn is an odd number.
+        within = f"{ending.seconds:.0f}" if ending.seconds >= 10 else f"{ending.seconds:.2g}"
+        told = f"Error: no result within {within} seconds."
         return _Said("timeout", told, "timeout")
     if isinstance(ending, Stopped):
         told = "Error: stopped before it finished, the turn was cancelled."
@@ -255,7 +259,20 @@ def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
     if isinstance(error, PermissionError):
         # Whose it is, and that it is there at all, is not for the model.
         return _Said("error", "Error: this is not allowed.", "denied")
-    return _Said("error", f"Error: {safe_error(error, secrets)}", "internal")
+    return _internal(error, secrets)
+
+
+def _internal(error: BaseException, secrets: tuple[str, ...]) -> _Said:
+    """An error that the tool did not raise on purpose: nobody wrote its words for the model.
+
+    They may say whose account there is, and what it holds, so they go to the log. Only what Python
+    raises about a value, which is the model's own, is told as it stands.
+    """
+    line = safe_error(error, secrets)
+    about_values = isinstance(error, ValueError | ArithmeticError)
+    if about_values and not isinstance(error, OSError):
+        return _Said("error", f"Error: {line}", "internal", detail=line)
+    return _Said("error", f"Error: {type(error).__name__}", "internal", detail=line)
 
 
 def _conflict(message: str, error: ToolConflict, secrets: tuple[str, ...]) -> str:

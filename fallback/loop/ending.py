@@ -12,10 +12,17 @@ from fallback.loop.spent import UNSPENT, Spent
 from fallback.messages import Step, StopReason, ToolResult
 from fallback.tools import Tool
 
-__all__ = ["Budget", "Ending", "out_of_steps"]
+__all__ = ["Budget", "Ending", "no_answer", "out_of_steps"]
 
 
-_LIMITED: frozenset[StopReason] = frozenset(("max_steps", "max_calls", "repeated_call", "deadline"))
+_LIMITED: frozenset[StopReason] = frozenset(
+    ("max_steps", "max_calls", "repeated_call", "deadline", "failed")
+)
+
+
+def no_answer(detail: str) -> str:
+    """What stands in the answer's place where there is none."""
+    return f"No answer: {detail.removesuffix('.')}."
 
 
 class Ending(Exception):  # an ending is not an error; it only travels like one
@@ -35,10 +42,13 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
 
     @property
     def last_words(self) -> str:
-        """The answer; of a turn that a limit ended without one, why there is none."""
-        if self.answer or self.reason not in _LIMITED:
+        """The answer; of a turn that a limit ended without one, why there is none.
+
+        An error of the backend is raised, and says it itself.
+        """
+        if self.answer or self.reason not in _LIMITED or self.error is not None:
             return self.answer
-        return f"No answer: {self.detail}."
+        return no_answer(self.detail)
 
 
 class Budget:

@@ -72,8 +72,13 @@ class Mending:
             return False  # the same mistake again: saying it a second time mends nothing
         return len(self.corrected) < self._plan.limits.max_corrections
 
-    def correct(self, generation: Generation, mode: Mode) -> str | Withdrawal:
+    def correct(self, generation: Generation, mode: Mode, *, required: bool) -> str | Withdrawal:
         """Tell what was wrong with a call.
+
+        Args:
+            generation: the reply.
+            mode: how calls are made.
+            required: whether the next reply has to be a call.
 
         Raises:
             Ending: that has been told often enough, and there is no result to answer from.
@@ -88,7 +93,7 @@ class Mending:
         self._record.note("corrected: " + ", ".join(problem.kind for problem in problems))
         dialect = self._plan.dialect if mode == "prompt" else None
         quoted = [_with_words(problem, generation) for problem in problems]
-        return correction_text(quoted, self._tools, dialect)
+        return correction_text(quoted, self._tools, dialect, required=required)
 
     def refuse_copy(self, reading: Reading) -> str | Withdrawal:
         """The example came back: say so once; then take the tools away, for none was needed."""

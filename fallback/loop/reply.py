@@ -181,8 +181,8 @@ class Reply:
         silent = not read.text.strip() and not read.calls and not problems
         if thinking and silent and self._action.read_text:
             problems = self._left_in(thinking, finish)
-        if not read.calls and not problems and finish in ("stop", "tool_call"):
-            problems = self._missing()
+        if not read.calls and finish in ("stop", "tool_call") and (not problems or self._evaded):
+            problems = self._missing() or problems
         return replace(read, reasoning=_joined(thinking, read.reasoning), problems=problems)
 
     def _structured(self, read: Reading, thinking: str, finish: FinishReason) -> Reading:
@@ -208,6 +208,15 @@ class Reply:
             suppressed=(*read.suppressed, *written),
             reasoning=_joined(thinking, read.reasoning),
         )
+
+    @property
+    def _evaded(self) -> bool:
+        """Whether a call was begun for the model, and it went on with words.
+
+        What is wrong then is no form of a call: there is none.
+        """
+        said = "".join(self._text)[self._begun :]
+        return self._begun > 0 and not any(mark in said for mark in "{(=")
 
     def _missing(self) -> tuple[Problem, ...]:
         """The problem of a reply that had to be a call and is none."""

@@ -335,7 +335,7 @@ class TurnFlow:
         if forced and self._may_switch and self._mending.may_correct(generation.reading.problems):
             self.record.note("asked again in prompt mode, where a call can be begun")
             self._mode = "prompt"
-        self._tell(self._mending.correct(generation, self._mode))
+        self._tell(self._mending.correct(generation, self._mode, required=forced))
 
     def _tell(self, what: str | Withdrawal) -> None:
         """What the model is told next, or that it has no tools any more."""

@@ -58,5 +58,5 @@ FAILURES: dict[ProblemKind | FailureKind, Failure] = {
     "conflict": Failure("execution", "adapt", "the current state, and what can be done"),
     "partial": Failure("execution", "adapt", "for each item, whether it is done, or why not"),
     "failed": Failure("execution", "no", "the tool's own words"),
-    "internal": Failure("execution", "no", "the kind of error and its first line, masked"),
+    "internal": Failure("execution", "no", "the kind of error"),
 }

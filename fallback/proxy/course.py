@@ -319,7 +319,7 @@ class Course:
         self._left -= 1
         dialect = self._dialect if self.record.mode == "prompt" else None
         quoted = [_with_words(problem, generation) for problem in problems[:4]]
-        self._aside = correction_text(quoted, self._tools, dialect)
+        self._aside = correction_text(quoted, self._tools, dialect, required=self._forced)
 
     def _empty(self) -> Iterator[Event]:
         if self._left > 0:

@@ -170,7 +170,11 @@ def answer_text(question: str, dialect: Dialect) -> str:
 
 
 def correction_text(
-    problems: Sequence[Problem], catalogue: Catalogue, dialect: Dialect | None
+    problems: Sequence[Problem],
+    catalogue: Catalogue,
+    dialect: Dialect | None,
+    *,
+    required: bool = False,
 ) -> str:
     """What the model is told about calls that could not be run, each with the right form.
 
@@ -178,10 +182,11 @@ def correction_text(
         problems: at least one; their messages are meant for the model.
         catalogue: the tools that were offered.
         dialect: how calls are written; ``None`` where the server takes care of that (native mode).
+        required: whether the next reply has to be a call, so that a plain answer is no way out.
     """
     folder = dialect.name if dialect else "native"
     items = [_correction(problem, catalogue, dialect) for problem in problems]
-    required = any(p.kind in ("required_call_missing", "wrong_tool") for p in problems)
+    required |= any(p.kind in ("required_call_missing", "wrong_tool") for p in problems)
     return render(f"{folder}/correction.j2", items=items, required=required).strip()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from fallback.execution.content import to_text
 from fallback.execution.masking import safe_error
 from fallback.loop import Ended, Plan
+from fallback.loop.ending import no_answer
 from fallback.messages import Message
 
 __all__ = ["checked"]
@@ -24,7 +25,8 @@ def checked(ended: Ended, plan: Plan) -> Ended:
     A check that raises costs the turn nothing: ``detail`` says what it raised.
     """
     turn = ended.turn
-    if plan.grounding is None or not turn.answer or not turn.tools_used:
+    said = turn.answer and turn.answer != no_answer(turn.detail)
+    if plan.grounding is None or not said or not turn.tools_used:
         return ended
     sources = [plan.instructions, *_sources(ended.messages)]
     try:

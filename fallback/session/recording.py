@@ -144,13 +144,14 @@ class Recorder:
         if result.kind in NOTHING_HAPPENED:
             settle = partial(self.ledger.fail, begun, result.content, effect="none")
         elif writes and result.kind in UNCERTAIN:
+            why = result.detail or result.content
             result = replace(
                 result,
                 content=f"{result.content}\n{_PERHAPS}",
                 retryable=False,
-                detail=f"{begun.id}: unknown whether it took effect",
+                detail=f"{begun.id}: unknown whether it took effect; {why}",
             )
-            settle = partial(self.ledger.fail, begun, result.content)
+            settle = partial(self.ledger.fail, begun, why)
         else:
             settle = partial(self.ledger.finish, begun, result, resource=_resource(result.value))
         try:

@@ -169,12 +169,21 @@ class ScriptedBackend:
             tool_calls=calls,
             done=True,
             finish_reason=reply.get("finish_reason") or ("tool_call" if calls else "stop"),
-            usage=reply.get("usage") or counted,
+            usage=_usage(reply.get("usage")) or counted,
         )
 
     def _pieces(self, text: str) -> list[str]:
         size = self._chunk_size or len(text)
         return [text[i : i + size] for i in range(0, len(text), size)] if text else []
+
+
+def _usage(given: Usage | Mapping[str, Any] | None) -> Usage | None:
+    if given is None or isinstance(given, Usage):
+        return given
+    try:
+        return Usage(**given)
+    except TypeError as error:
+        raise UsageError(f"a scripted usage has the fields of Usage: {error}") from None
 
 
 def _flat(call: Mapping[str, Any]) -> Mapping[str, Any]:

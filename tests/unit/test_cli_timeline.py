@@ -90,6 +90,20 @@ def test_a_failing_tool_is_told() -> None:
     assert "error     Error: ValueError: no luck" in out.getvalue()
 
 
+def test_what_an_error_said_is_shown_to_whoever_runs_it_and_not_to_the_model() -> None:
+    @tool
+    def fail() -> int:
+        """Fail."""
+        raise RuntimeError("bob's account is closed")
+
+    out = io.StringIO()
+    timeline = Timeline(Console(file=out, soft_wrap=True))
+    backend = ScriptedBackend(['```tool_call\n{"name": "fail", "arguments": {}}\n```', "Sorry."])
+    ask(Session("any", tools=[fail], backend=backend), "Try.", timeline)
+    assert "RuntimeError: bob's account is closed" in out.getvalue()
+    assert "bob" not in backend.requests[1].messages[-1].content
+
+
 def test_a_tool_without_a_handler_is_shown_as_not_run() -> None:
     out = io.StringIO()
     timeline = Timeline(Console(file=out, soft_wrap=True))

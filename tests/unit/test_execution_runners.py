@@ -11,6 +11,7 @@ import pytest
 
 from fallback.errors import ConfigurationError, PauseTurn, ToolFailed, ToolRetry
 from fallback.execution import Wake, aexecute, check_context, execute
+from fallback.execution.masking import safe_error
 from fallback.limits import Limits
 from fallback.loop import Job
 from fallback.messages import ToolCall, ToolResult
@@ -118,7 +119,6 @@ def test_an_exception_becomes_one_masked_line(run: Run) -> None:
         (ToolFailed("the printer is on fire"), "error", "Calling again will not help."),
         (ToolRetry("days must be below 10"), "retry", "Correct the arguments and call again."),
         (PauseTurn("a manager has to agree"), "paused", "a manager has to agree"),
-        (SystemExit(3), "error", "SystemExit: 3"),
     ],
 )
 def test_a_tool_says_what_to_make_of_its_failure(
@@ -132,6 +132,38 @@ def test_a_tool_says_what_to_make_of_its_failure(
     assert result.status == status
     assert said in result.content
     assert str(signal) in result.content
+
+
+@RUNNERS
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(3),
+        RuntimeError("user bob@example.org exists already in tenant acme"),
+        KeyError("bob"),
+        OSError(2, "no home of bob"),
+    ],
+)
+def test_the_words_of_an_error_nobody_meant_for_the_model_go_to_the_log(
+    run: Run, error: BaseException
+) -> None:
+    def act() -> None:
+        """Act."""
+        raise error
+
+    result = run(job(act))
+    assert (result.kind, result.content) == ("internal", f"Error: {type(error).__name__}")
+    assert result.detail == safe_error(error)
+
+
+@RUNNERS
+def test_what_is_wrong_with_a_value_is_told_as_it_stands(run: Run) -> None:
+    def act() -> None:
+        """Act."""
+        raise ValueError("a day has 24 hours")
+
+    result = run(job(act))
+    assert (result.kind, result.content) == ("internal", "Error: ValueError: a day has 24 hours")
 
 
 @RUNNERS

@@ -314,3 +314,36 @@ def test_a_tool_of_that_name_is_a_tool_like_any_other_unless_asked_for() -> None
     backend = ScriptedBackend([block(calls("respond", '{"text": "Hi."}')), "Done."])
     turn = Session("m", [respond], backend=backend).run("Hello")
     assert turn.tools_used == ("respond",)
+
+
+# what is begun, and what the model makes of it
+
+
+@pytest.mark.parametrize("choice", ["required", "get_weather"])
+def test_words_where_a_call_was_begun_are_no_malformed_call(choice: str) -> None:
+    driver = Driver(tool_choice=choice)
+    turn = driver.play(continued(" I think it is fine.\n"), continued(" I think it is fine.\n"))
+    assert [p.kind for s in turn.steps for p in s.problems] == ["required_call_missing"] * 2
+    assert "there was none" in driver.last(1)
+    assert (turn.stop_reason, driver.executed) == ("failed", [])
+    assert turn.answer.startswith("No answer: the model's call could not be used: ")
+
+
+@MODES
+def test_a_malformed_call_that_is_required_is_not_offered_an_answer_as_a_way_out(mode: str) -> None:
+    wrong = calls("get_weather", '{"city": 4}')
+    first = native(("get_weather", {"city": 4})) if mode == "native" else block(wrong)
+    driver = Driver(mode=mode, tool_choice="required")
+    turn = driver.play(first, oslo(mode), "Fine.")
+    assert turn.answer == "Fine."
+    assert "$.city" in driver.last(1)
+    assert "plain answer" not in driver.last(1)
+
+
+@MODES
+def test_a_malformed_call_that_is_not_required_may_be_answered_in_words(mode: str) -> None:
+    wrong = calls("get_weather", '{"city": 4}')
+    first = native(("get_weather", {"city": 4})) if mode == "native" else block(wrong)
+    driver = Driver(mode=mode)
+    driver.play(first, oslo(mode), "Fine.")
+    assert "plain answer" in driver.last(1)

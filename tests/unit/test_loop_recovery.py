@@ -113,7 +113,8 @@ def test_an_empty_reply_is_remarked_on_once_and_then_flagged(play: Play) -> None
     turn = play("", "Hello.")
     assert (turn.answer, turn.detail) == ("Hello.", "")
     turn = play("", "")
-    assert (turn.stop_reason, turn.answer) == ("failed", "")
+    said = "No answer: the model's reply stayed the same: empty reply."
+    assert (turn.stop_reason, turn.answer) == ("failed", said)
     assert "empty reply" in turn.detail
 
 

@@ -160,6 +160,10 @@ def test_what_a_tool_raises_says_whether_anything_happened(
     if state == "unknown":
         assert "not known whether it took effect" in last_words(session)
         assert stored.id in result.detail
+        # The model is not told what the error said; whoever has to look is.
+        assert "connection lost" in stored.detail
+        assert "connection lost" in result.detail
+        assert "connection lost" not in last_words(session)
 
 
 @both

@@ -141,7 +141,8 @@ def test_an_empty_reply_is_nudged_once() -> None:
     assert talk.turn.answer == "Fine."
     assert "nudged: empty reply" in talk.notes(0)
     talk = Talk("", "  ")
-    assert (talk.turn.stop_reason, talk.turn.answer) == ("failed", "")
+    said = "No answer: the model's reply stayed the same: empty reply."
+    assert (talk.turn.stop_reason, talk.turn.answer) == ("failed", said)
     assert talk.turn.detail
 
 

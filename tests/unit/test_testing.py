@@ -66,6 +66,15 @@ def test_thinking_and_the_finish_reason_can_be_given() -> None:
     assert chunks[-1].finish_reason == "length"
 
 
+def test_usage_can_be_written_as_a_dict() -> None:
+    reply = {"content": "", "usage": {"prompt_tokens": 10, "completion_tokens": 30}}
+    *_, last = ScriptedBackend([reply]).stream(REQUEST)
+    assert last.usage is not None
+    assert (last.usage.prompt_tokens, last.usage.completion_tokens) == (10, 30)
+    with pytest.raises(UsageError, match=r"fields of Usage.*tokens"):
+        list(ScriptedBackend([{"usage": {"tokens": 1}}]).stream(REQUEST))
+
+
 def test_an_exception_is_raised_in_place_of_a_reply() -> None:
     backend = ScriptedBackend([BackendTimeoutError("slow"), "then"])
     with pytest.raises(BackendTimeoutError):
