@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_kit import Watch, case_of
+from compare_kit import WEATHER, Watch, case_of, written
 from compare_server import Server
 
 from fallback.compare.hosts import describe, hosts_of
 from fallback.compare.running import Outcomes, missing, run_missing, units_of
-from fallback.compare.store import open_store, read_records
+from fallback.compare.store import open_store, read_records, read_runs
 from fallback.compare.units import Sampling, Unit
 from fallback.compare.ways import ways_of
 from fallback.errors import BackendConnectionError, ConfigurationError, ModelNotFoundError
@@ -146,3 +148,39 @@ def test_what_cannot_be_done_is_said(cluster: Any, servers: list[Server]) -> Non
         pytest.raises(ConfigurationError, match="not the same model"),
     ):
         workers.describe(["m"])
+
+
+def command(folder: Path, executor: str, servers: list[Server]) -> None:
+    """Run two cases of ``folder`` in two ways by the command itself, into a folder beside them."""
+    hosts = [word for server in servers for word in ("--host", server.url)]
+    ways = ["--way", "prompt:fenced", "--way", "prompt:pythonic"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "fallback", "compare", "--executor", executor, "--model", "m"),
+            *(*hosts, *ways, "--suite", str(folder / "two.jsonl"), "--no-report"),
+            *("--out", str(folder / executor)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "4 of 4 finished now" in done.stderr
+
+
+def test_the_command_has_the_same_results_from_a_cluster_as_by_itself(
+    tmp_path: Path, servers: list[Server]
+) -> None:
+    pytest.importorskip("ray")
+    expected = [{"name": "get_weather", "arguments": {"city": "Oslo"}}]
+    cases = [
+        {"id": f"c{number}", "question": question, "tools": [WEATHER], "calls": expected}
+        for number, question in enumerate(("Oslo?", "And in Oslo?"))
+    ]
+    written(tmp_path / "two.jsonl", *cases)
+    for executor in ("ray", "local"):
+        command(tmp_path, executor, servers)
+    assert sum(server.generations for server in servers) == 8
+    assert timeless(tmp_path / "ray") == timeless(tmp_path / "local") != []
+    (run,) = read_runs(tmp_path / "ray")
+    assert " --executor ray " in run["command"]
