@@ -201,12 +201,9 @@ class Cluster:
 
     def _goes_on(self, seat: _Seat, outcome: Outcome) -> bool:
         """Whether the seat may have another unit."""
-        if seat not in self._seats or isinstance(outcome.error, BackendConnectionError):
+        if seat not in self._seats or outcome.host_is_lost:
             return False
-        if outcome.record is not None:
-            seat.troubles = 0
-        elif outcome.error and not isinstance(outcome.error, CapabilityError | ModelNotFoundError):
-            seat.troubles += 1
+        seat.troubles = outcome.troubles(seat.troubles)
         return seat.troubles < MAX_TROUBLE
 
     def _hired(self, url: str) -> Any:

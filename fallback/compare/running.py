@@ -96,6 +96,21 @@ class Outcome:
     error: BackendError | None = None
     note: str = ""
 
+    @property
+    def host_is_lost(self) -> bool:
+        """Whether the host answers nothing any more."""
+        return isinstance(self.error, BackendConnectionError)
+
+    def troubles(self, before: int) -> int:
+        """How many troubles in a row the host has had with this one, of which ``before`` before it.
+
+        That it has no such model, or the model cannot do it, says nothing against the host.
+        """
+        if self.record is not None:
+            return 0
+        told = self.error is None or isinstance(self.error, CapabilityError | ModelNotFoundError)
+        return before if told else before + 1
+
 
 Outcomes = Callable[["Work", Mapping[str, ModelInfo]], Iterator[Outcome]]
 """Takes units from the work until there are none, and tells what became of each."""
@@ -228,7 +243,7 @@ def _trouble(
         work.left_out.append(unit)
         summary.error = summary.error or error
         watch.said(f"{unit.model} is left out from here on: {error}")
-    elif isinstance(error, BackendConnectionError):
+    elif outcome.host_is_lost:
         work.give_back(unit)
         summary.error = summary.error or error
         watch.said(f"{without_login(outcome.url)} is lost: {error}")
@@ -274,11 +289,10 @@ def _served(host: Host, work: Work, infos: Mapping[str, ModelInfo]) -> Iterator[
         try:
             record = run_unit(unit, host.backend(unit), infos[unit.model])
         except BackendError as error:
-            yield Outcome(host.url, unit, error=error)
-            if isinstance(error, BackendConnectionError):
-                return
-            if not isinstance(error, CapabilityError | ModelNotFoundError):
-                troubles += 1
+            outcome = Outcome(host.url, unit, error=error)
         else:
-            troubles = 0
-            yield Outcome(host.url, unit, record=record)
+            outcome = Outcome(host.url, unit, record=record)
+        yield outcome
+        if outcome.host_is_lost:
+            return
+        troubles = outcome.troubles(troubles)
