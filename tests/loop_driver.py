@@ -28,7 +28,7 @@ from fallback.loop import (
     Plan,
     Reply,
     Request,
-    TurnFlow,
+    TurnLoop,
 )
 from fallback.messages import FinishReason, Message, ToolResult, Turn
 from fallback.policy import Deny
@@ -90,12 +90,12 @@ class Driver:
         return ToolResult(call_id="?", name=name, content=f"{name}: fine")
 
     def play(self, *replies: Any, history: tuple[Message, ...] = ()) -> Turn:
-        flow = TurnFlow(self.plan, history, QUESTION).run()
+        actions = TurnLoop(self.plan, history, QUESTION).run()
         script = iter(replies)
         try:
-            action = next(flow)
+            action = next(actions)
             while True:
-                action = flow.send(self.outcome(action, script))
+                action = actions.send(self.outcome(action, script))
         except StopIteration as stop:
             self.ended = stop.value
         assert self.ended is not None

@@ -30,16 +30,16 @@ def make(
     job: Job, context: Mapping[str, Any], pace: Pace, wake: Wake, *, apart: bool = False
 ) -> ToolResult:
     """Make one call when its turn comes, and again where that helps; see :func:`attempts`."""
-    flow = attempts(job, pace)
+    tries = attempts(job, pace)
     try:
-        asked = next(flow)
+        asked = next(tries)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(
+                asked = tries.send(
                     execute(asked, context, pace.limits, wake, pace.masks, apart=apart)
                 )
             else:
-                asked = flow.send(pause(asked, wake))
+                asked = tries.send(pause(asked, wake))
     except StopIteration as stop:
         result: ToolResult = stop.value
         return result
@@ -47,14 +47,14 @@ def make(
 
 async def amake(job: Job, context: Mapping[str, Any], pace: Pace, wake: Wake) -> ToolResult:
     """:func:`make` without blocking the event loop."""
-    flow = attempts(job, pace)
+    tries = attempts(job, pace)
     try:
-        asked = next(flow)
+        asked = next(tries)
         while True:
             if isinstance(asked, Job):
-                asked = flow.send(await aexecute(asked, context, pace.limits, wake, pace.masks))
+                asked = tries.send(await aexecute(asked, context, pace.limits, wake, pace.masks))
             else:
-                asked = flow.send(await apause(asked, wake))
+                asked = tries.send(await apause(asked, wake))
     except StopIteration as stop:
         result: ToolResult = stop.value
         return result

@@ -21,11 +21,11 @@ from fallback.loop.actions import (
     Score,
     Scored,
 )
-from fallback.loop.decided import DecidedFlow
+from fallback.loop.decided import DecidedLoop
 from fallback.loop.deciding import Decide
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.reply import Reply
-from fallback.loop.turn import TurnFlow
+from fallback.loop.turn import TurnLoop
 
 __all__ = [
     "Action",
@@ -35,7 +35,7 @@ __all__ = [
     "Authorised",
     "Check",
     "Decide",
-    "DecidedFlow",
+    "DecidedLoop",
     "Decision",
     "Describe",
     "Described",
@@ -52,5 +52,5 @@ __all__ = [
     "Request",
     "Score",
     "Scored",
-    "TurnFlow",
+    "TurnLoop",
 ]

@@ -11,8 +11,8 @@ valid is corrected as ever, and the correction is answered freely.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from dataclasses import replace
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 
 from fallback.backend import GenerationRequest
 from fallback.errors import CapabilityError
@@ -30,26 +30,18 @@ from fallback.loop.deciding import (
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
-from fallback.loop.paused import Paused
-from fallback.loop.plan import Plan
-from fallback.loop.turn import TurnFlow
+from fallback.loop.turn import TurnLoop
 from fallback.messages import Message, ToolCall
 
-__all__ = ["DecidedFlow"]
+__all__ = ["DecidedLoop"]
 
 
-class DecidedFlow(TurnFlow):
-    """:class:`~fallback.loop.turn.TurnFlow`, with a decision before each reply."""
+class DecidedLoop(TurnLoop):
+    """:class:`~fallback.loop.turn.TurnLoop`, with a decision before each reply."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        history: Iterable[Message],
-        question: Message | None,
-        paused: Paused | None = None,
-    ) -> None:
-        super().__init__(plan, history, question, paused)
-        self._settings = plan.decide or Decide()
+    @property
+    def _settings(self) -> Decide:
+        return self.plan.decide or Decide()
 
     def _generate(
         self, tool: str = "", written: str = ""
@@ -176,12 +168,11 @@ class DecidedFlow(TurnFlow):
         return outcome
 
 
+@dataclass(eq=False)
 class _Refused(Exception):  # not an error; it only travels like one
     """The server did not score; holds what the turn takes for a reply that did not come."""
 
-    def __init__(self, generation: Generation) -> None:
-        super().__init__(str(generation.error))
-        self.generation = generation
+    generation: Generation
 
 
 def _repeats(calls: tuple[ToolCall, ...]) -> bool:

@@ -41,7 +41,7 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
         self.answer, self.error = answer, error
 
     @property
-    def last_words(self) -> str:
+    def final_answer(self) -> str:
         """The answer; of a turn that a limit ended without one, why there is none.
 
         An error of the backend is raised, and says it itself.

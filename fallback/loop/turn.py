@@ -49,10 +49,10 @@ from fallback.rendering.running import running_answer
 from fallback.rendering.text import offered
 from fallback.routing import Route
 
-__all__ = ["TurnFlow"]
+__all__ = ["TurnLoop"]
 
 
-class TurnFlow:
+class TurnLoop:
     """One turn. :meth:`run` is the generator; the rest is what it knows.
 
     Args:
@@ -354,7 +354,7 @@ class TurnFlow:
             if self._runs_on:
                 ending.answer = running_answer(record.messages[1:])
         turn = Turn(
-            answer=ending.last_words,
+            answer=ending.final_answer,
             stop_reason=ending.reason,
             steps=tuple(record.steps),
             messages=tuple(record.messages),

@@ -1,7 +1,7 @@
 """The backend for Ollama and for everything that speaks its wire, the embedded engine included.
 
 Strategy. What has to be asked, and in which order, is written once, in
-:mod:`fallback.ollama.flows`. Two short drivers, one blocking and one asynchronous, do the
+:mod:`fallback.ollama.procedures`. Two short drivers, one blocking and one asynchronous, do the
 exchanges; only they touch the HTTP client.
 
 What must stay true: nothing is remembered about a model under its name alone, but under its name
@@ -25,7 +25,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.ollama import exchange
 from fallback.ollama.exchange import Answer, Exchange
 from fallback.ollama.failures import mapped
-from fallback.ollama.flows import Endpoint, Flow, Flows
+from fallback.ollama.procedures import Endpoint, Procedure, Procedures
 from fallback.ollama.transport import Clients
 
 __all__ = ["Endpoint", "OllamaBackend"]
@@ -64,7 +64,7 @@ class OllamaBackend:
         self.endpoint = endpoint
         self._limits = limits
         self._clients = Clients(host, client=client, aclient=aclient, headers=headers or {})
-        self._flows = Flows(
+        self._procedures = Procedures(
             self.where,
             embedded=self._clients.host == EMBEDDED,
             endpoint=endpoint,
@@ -81,11 +81,11 @@ class OllamaBackend:
 
     def describe(self, model: str) -> ModelInfo:
         """See :meth:`fallback.backend.Backend.describe`."""
-        return self._run(self._flows.profile(model, check=True)).info
+        return self._run(self._procedures.profile(model, check=True)).info
 
     def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         """See :meth:`fallback.backend.Backend.stream`."""
-        plan, asked, reader = self._run(self._flows.stream(request))
+        plan, asked, reader = self._run(self._procedures.stream(request))
         refused: Answer | None = None
         with mapped(self.where), self._open(plan.exchange) as response:
             if response.status_code == 200:
@@ -97,11 +97,11 @@ class OllamaBackend:
             else:
                 refused = Answer(response.status_code, self._whole(response.iter_bytes()))
         if refused is not None:
-            raise self._run(self._flows.refused(refused, asked))
+            raise self._run(self._procedures.refused(refused, asked))
 
     def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
         """See :meth:`fallback.backend.Scorer.score`."""
-        return self._run(self._flows.score(request, values))
+        return self._run(self._procedures.score(request, values))
 
     def forced(self, request: GenerationRequest, text: str) -> tuple[float, ...]:
         """The natural logarithm of the probability of each token of a reply that is given.
@@ -110,23 +110,23 @@ class OllamaBackend:
             CapabilityError: the server is not the embedded engine, which alone can be made to write
                 a given text.
         """
-        return self._run(self._flows.forced(request, text))
+        return self._run(self._procedures.forced(request, text))
 
     def tags(self) -> tuple[Mapping[str, Any], ...]:
         """The models of the server, as ``/api/tags`` lists them."""
-        return _entries(self._run(self._flows.json(exchange.tags())))
+        return _entries(self._run(self._procedures.json(exchange.tags())))
 
     def ps(self) -> tuple[Mapping[str, Any], ...]:
         """The loaded models, as ``/api/ps`` lists them; ``context_length`` is the live window."""
-        return _entries(self._run(self._flows.json(exchange.ps())))
+        return _entries(self._run(self._procedures.json(exchange.ps())))
 
     def show(self, model: str) -> Mapping[str, Any]:
         """What ``/api/show`` says, as it is."""
-        return self._run(self._flows.json(exchange.show(model), model))
+        return self._run(self._procedures.json(exchange.show(model), model))
 
     def version(self) -> str:
         """The server's version."""
-        return str(self._run(self._flows.json(exchange.version())).get("version") or "")
+        return str(self._run(self._procedures.json(exchange.version())).get("version") or "")
 
     def close(self) -> None:
         """Give back the connections, and the memory of an engine of our own."""
@@ -146,19 +146,19 @@ class OllamaBackend:
         with mapped(self.where), self._open(request) as response:
             return Answer(response.status_code, self._whole(response.iter_bytes()))
 
-    def _run(self, flow: Flow[T]) -> T:
+    def _run(self, procedure: Procedure[T]) -> T:
         try:
-            request = next(flow)
+            request = next(procedure)
             while True:
-                request = flow.send(self._fetch(request))
+                request = procedure.send(self._fetch(request))
         except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return] # the flow's own result
+            return stop.value  # type: ignore[no-any-return] # the procedure's own result
 
     # Asynchronous -------------------------------------------------------------------------------
 
     async def adescribe(self, model: str) -> ModelInfo:
         """See :meth:`fallback.backend.AsyncBackend.adescribe`."""
-        return (await self._arun(self._flows.profile(model, check=True))).info
+        return (await self._arun(self._procedures.profile(model, check=True))).info
 
     async def astream(self, request: GenerationRequest) -> AsyncGenerator[Chunk]:
         """See :meth:`fallback.backend.AsyncBackend.astream`."""
@@ -169,7 +169,7 @@ class OllamaBackend:
 
     async def abatches(self, request: GenerationRequest) -> AsyncGenerator[list[Chunk]]:
         """The same, what has come together in one list: it need not be handled piece by piece."""
-        plan, asked, reader = await self._arun(self._flows.stream(request))
+        plan, asked, reader = await self._arun(self._procedures.stream(request))
         refused: Answer | None = None
         with mapped(self.where):
             async with self._aopen(plan.exchange) as response:
@@ -192,11 +192,11 @@ class OllamaBackend:
                 else:
                     refused = Answer(response.status_code, await self._awhole(response))
         if refused is not None:
-            raise await self._arun(self._flows.refused(refused, asked))
+            raise await self._arun(self._procedures.refused(refused, asked))
 
     async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
         """See :meth:`fallback.backend.AsyncScorer.ascore`."""
-        return await self._arun(self._flows.score(request, values))
+        return await self._arun(self._procedures.score(request, values))
 
     async def aclose(self) -> None:
         """See :meth:`close`."""
@@ -217,13 +217,13 @@ class OllamaBackend:
             async with self._aopen(request) as response:
                 return Answer(response.status_code, await self._awhole(response))
 
-    async def _arun(self, flow: Flow[T]) -> T:
+    async def _arun(self, procedure: Procedure[T]) -> T:
         try:
-            request = next(flow)
+            request = next(procedure)
             while True:
-                request = flow.send(await self._afetch(request))
+                request = procedure.send(await self._afetch(request))
         except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return] # the flow's own result
+            return stop.value  # type: ignore[no-any-return] # the procedure's own result
 
 
 def _finishes_alone(response: Any) -> bool:

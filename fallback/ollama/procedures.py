@@ -1,7 +1,7 @@
-"""What a server of Ollama's wire has to be asked, and in which order: written once, as *flows*.
+"""What a server of Ollama's wire has to be asked, in which order: written once, as *procedures*.
 
-A flow is a generator that yields an :class:`Exchange`, is sent its :class:`Answer`, and returns
-what was found out. Whoever drives it does the exchanges.
+A procedure is a generator that yields an :class:`Exchange`, is sent its :class:`Answer`, and
+returns what was found out. Whoever drives it does the exchanges.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from fallback.ollama.reply import Guard, ReplyReader, decode_line, usage_of
 from fallback.ollama.scoring import forced, log_probabilities, next_token, walk
 from fallback.routing import refuse_without_completion
 
-__all__ = ["Endpoint", "Flow", "Flows"]
+__all__ = ["Endpoint", "Procedure", "Procedures"]
 
 T = TypeVar("T")
-Flow = Generator[Exchange, Answer, T]
+Procedure = Generator[Exchange, Answer, T]
 Endpoint = Literal["auto", "generate", "chat"]
 
 
-class Flows:
-    """The flows of one server, and what has been found out about its models.
+class Procedures:
+    """The procedures of one server, and what has been found out about its models.
 
     Args:
         where: the server, for people to read.
@@ -72,14 +72,14 @@ class Flows:
         embedded = self._embedded
         return Asked(where=self._where, embedded=embedded, model=model, **more)
 
-    def json(self, request: Exchange, model: str = "") -> Flow[dict[str, Any]]:
+    def json(self, request: Exchange, model: str = "") -> Procedure[dict[str, Any]]:
         """The object that an exchange is answered with."""
         answer = yield request
         if answer.status != 200:
             raise (yield from self._failure(answer, self._asked(model, path=request.path)))
         return decode_line(answer.body, self._where)
 
-    def _failure(self, answer: Answer, asked: Asked) -> Flow[BackendError]:
+    def _failure(self, answer: Answer, asked: Asked) -> Procedure[BackendError]:
         """The error for an answer; an unknown model is told together with those that are known."""
         error = failure(answer.status, answer.body, asked)
         if isinstance(error, ModelNotFoundError):
@@ -89,14 +89,14 @@ class Flows:
                 error = failure(answer.status, answer.body, asked)
         return error
 
-    def _listing(self) -> Flow[dict[str, Any] | None]:
+    def _listing(self) -> Procedure[dict[str, Any] | None]:
         """The list of models, or ``None`` where a server (a proxy, say) does not give it."""
         answer = yield exchange.tags()
         if answer.status != 200:
             return None
         return decode_line(answer.body, self._where)
 
-    def profile(self, model: str, *, check: bool) -> Flow[Profile]:
+    def profile(self, model: str, *, check: bool) -> Procedure[Profile]:
         """What the model is. ``check`` asks whether it is still the same one."""
         known = self.memory.profile(model)
         if known is not None and not check:
@@ -108,14 +108,14 @@ class Flows:
         shown = yield from self.json(exchange.show(model), model)
         return self.memory.learn(read_profile(model, shown, digest))
 
-    def _guard(self) -> Flow[bool]:
+    def _guard(self) -> Procedure[bool]:
         """Whether the server is too old to know ``truncate``; it would cut prompts silently."""
         if self.memory.version is None:
             answer = yield exchange.version()
             self.memory.hear_version(answer)
         return self.memory.cuts_silently
 
-    def plan(self, request: GenerationRequest) -> Flow[tuple[GenerationPlan, Asked]]:
+    def plan(self, request: GenerationRequest) -> Procedure[tuple[GenerationPlan, Asked]]:
         """How a generation is sent."""
         profile = yield from self.profile(request.model, check=False)
         refuse_without_completion(profile.info)
@@ -135,7 +135,9 @@ class Flows:
         """Which one prompt mode uses: as we were told, or else as the request would like."""
         return request.endpoint if self._endpoint == "auto" else self._endpoint
 
-    def _way(self, request: GenerationRequest, profile: Profile, sending: Sending) -> Flow[Way]:
+    def _way(
+        self, request: GenerationRequest, profile: Profile, sending: Sending
+    ) -> Procedure[Way]:
         """How to ask a model whose family is not known; found out once."""
         endpoint = self._endpoint_of(request)
         only_chat = endpoint == "chat" or _has_images(request)
@@ -170,21 +172,23 @@ class Flows:
             clock=time.perf_counter,
         )
 
-    def stream(self, request: GenerationRequest) -> Flow[tuple[GenerationPlan, Asked, ReplyReader]]:
+    def stream(
+        self, request: GenerationRequest
+    ) -> Procedure[tuple[GenerationPlan, Asked, ReplyReader]]:
         """How a generation is sent, and who reads the reply."""
         plan, asked = yield from self.plan(request)
         asked = replace(asked, path=plan.exchange.path)
         guarded = yield from self._guard()
         return plan, asked, self._reader(plan, asked, guarded=guarded)
 
-    def refused(self, answer: Answer, asked: Asked) -> Flow[BackendError]:
+    def refused(self, answer: Answer, asked: Asked) -> Procedure[BackendError]:
         """The error for an answer to a generation."""
         error = yield from self._failure(answer, asked)
         if isinstance(error, CapabilityError) and error.missing == "tools":
             self.memory.refuse_tools(asked.model)
         return error
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Flow[Scores]:
+    def score(self, request: GenerationRequest, values: Sequence[str]) -> Procedure[Scores]:
         """One request where the values begin differently; later ones find the prompt cached."""
         plan, asked, _ = yield from self.stream(request)
         usage = Usage()
@@ -198,13 +202,13 @@ class Flows:
         except StopIteration as stop:
             return Scores(logprobs=stop.value.logprobs, unseen=stop.value.unseen, usage=usage)
 
-    def forced(self, request: GenerationRequest, text: str) -> Flow[tuple[float, ...]]:
+    def forced(self, request: GenerationRequest, text: str) -> Procedure[tuple[float, ...]]:
         """The log-probability of each token of a given reply."""
         plan, asked, _ = yield from self.stream(request)
         told = yield from self._told(forced(plan, text), asked)
         return log_probabilities(told, text, where=self._where)
 
-    def _told(self, request: Exchange, asked: Asked) -> Flow[dict[str, Any]]:
+    def _told(self, request: Exchange, asked: Asked) -> Procedure[dict[str, Any]]:
         answer = yield request
         if answer.status != 200:
             raise (yield from self.refused(answer, asked))

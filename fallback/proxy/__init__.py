@@ -19,8 +19,8 @@ How a request travels, and where a new wire plugs in::
   decoders share: any client's conversation, content parts and tools become ours there.
 * ``answer`` is the core: it chooses the mode, renders, sends, reads and corrects. It knows no wire.
 * ``gateway`` has the routes and no framework: ``await gateway.handle(incoming)`` is all that the
-  ASGI application (``app``) and an in-process transport need. ``flow`` starts a stream early, keeps
-  it alive, and ends the generation when the client has gone.
+  ASGI application (``app``) and an in-process transport need. ``delivery`` starts a stream early,
+  keeps it alive, and ends the generation when the client has gone.
 * ``transport`` and ``wrap`` carry requests to a gateway in the client's own process; ``inside``
   says which upstream they mean, and ``loopthread`` lets blocking code wait for them.
 * ``upstream`` is the server behind: a backend for generations, and everything else as it is.

@@ -3,7 +3,7 @@
 Strategy. One task pulls the events, so that a silence can be noticed without disturbing the
 generation; whoever writes the response takes what has come, several at a time if they have.
 
-What must stay true: closing a flow, at any moment, closes the generation behind it.
+What must stay true: closing a delivery, at any moment, closes the generation behind it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from fallback.proxy.events import Event, Failed, Failure
 from fallback.proxy.wires import StreamEncoder
 
-__all__ = ["BROKEN", "Flow", "encoded"]
+__all__ = ["BROKEN", "Delivery", "encoded"]
 
 _log = logging.getLogger("fallback.proxy")
 _AHEAD = 32
 """Batches of events that may wait for a slow client before the generation waits too."""
 
 
-class Flow:
+class Delivery:
     """Events that are pulled by a task of their own. To be closed."""
 
     def __init__(self, batches: AsyncGenerator[list[Event]]) -> None:
@@ -76,18 +76,18 @@ BROKEN = Failure(kind="internal", message="the server failed; its log says where
 
 
 async def encoded(
-    flow: Flow, encoder: StreamEncoder, first: list[Event], *, silence: float
+    delivery: Delivery, encoder: StreamEncoder, first: list[Event], *, silence: float
 ) -> AsyncIterator[bytes]:
     """The bytes of a stream that has begun.
 
     Args:
-        flow: where the events come from; closed by the caller.
+        delivery: where the events come from; closed by the caller.
         encoder: of the client's wire.
         first: events that have come already.
         silence: seconds after which the client is told that the answer is still coming.
     """
     yield encoder.open() + b"".join(map(encoder.encode, first))
-    while (events := await flow.next(silence)) is not None:
+    while (events := await delivery.next(silence)) is not None:
         piece = b"".join(map(encoder.encode, events)) if events else encoder.keep_alive()
         if piece:
             yield piece

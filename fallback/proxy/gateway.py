@@ -18,10 +18,10 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.proxy.answer import Answerer
 from fallback.proxy.ask import Ask, Refused
 from fallback.proxy.content import text_of
+from fallback.proxy.delivery import BROKEN, Delivery, encoded
 from fallback.proxy.discovery import Discovery, with_aliases
 from fallback.proxy.events import Event, Failed, Failure, collected
 from fallback.proxy.failures import failure_of, invalid
-from fallback.proxy.flow import BROKEN, Flow, encoded
 from fallback.proxy.gate import Gate
 from fallback.proxy.guard import Guard, shared_headers
 from fallback.proxy.http import Incoming, Outgoing, json_reply, read_json
@@ -217,20 +217,20 @@ class Gateway:
         self, wire: Wire, ask: Ask, batches: AsyncGenerator[list[Event]]
     ) -> Outgoing:
         """A stream; an error that comes within the grace is answered with its own status."""
-        flow = Flow(batches)
+        delivery = Delivery(batches)
         try:
-            first = await flow.next(self.settings.grace_seconds) or []
+            first = await delivery.next(self.settings.grace_seconds) or []
             if first and isinstance(first[0], Failed):
-                await flow.aclose()
+                await delivery.aclose()
                 return self._refusal(wire, first[0].failure)
         except BaseException:
-            await flow.aclose()
+            await delivery.aclose()
             raise
-        pieces = encoded(flow, wire.stream(ask), first, silence=self.settings.silence_seconds)
+        pieces = encoded(delivery, wire.stream(ask), first, silence=self.settings.silence_seconds)
         headers = [("content-type", wire.content_type), ("cache-control", "no-cache")]
         # Proxies such as nginx would collect the stream otherwise.
         headers.append(("x-accel-buffering", "no"))
-        return Outgoing(200, headers, pieces, flow.aclose)
+        return Outgoing(200, headers, pieces, delivery.aclose)
 
     # Everything else ----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import FENCED, Dialect
+from fallback.dialects.record import Dialect
 from fallback.errors import (
     ConfigurationError,
     LedgerError,
@@ -31,10 +31,10 @@ from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import (
     Decide,
-    DecidedFlow,
+    DecidedLoop,
     Ended,
     Plan,
-    TurnFlow,
+    TurnLoop,
 )
 from fallback.loop.deciding import Baseline
 from fallback.loop.gauge import Window
@@ -104,7 +104,8 @@ class SessionBase:
     ) -> None:
         if mode not in _MODES:
             raise ConfigurationError(f"mode {mode!r} is none of {', '.join(_MODES)}")
-        settings = decide_of(decide, mode, dialect or FENCED)
+        written = dialect_of(dialect)
+        settings = decide_of(decide, mode, written)
         if num_ctx is not None:
             limits = replace(limits, num_ctx=num_ctx)  # sizes are relative to the real window
         catalogue = tools if isinstance(tools, Catalogue) else Catalogue(tools, limits=limits)
@@ -121,7 +122,7 @@ class SessionBase:
             own=frozenset(name for name, value in own.items() if value is not None),
             model=model,
             catalogue=catalogue,
-            dialect=FENCED if dialect is None else dialect_of(dialect),
+            dialect=written,
             mode=mode if settings is None else "prompt",
             instructions=instructions,
             examples=tuple(examples),
@@ -361,10 +362,10 @@ class SessionBase:
             claim=None if taken is None else taken.claim,
             lost={} if paused is None else lost_calls(paused, plan),
         )
-        make = TurnFlow if plan.decide is None else DecidedFlow
-        flow = make(plan, self._messages, question, paused)
+        make = TurnLoop if plan.decide is None else DecidedLoop
+        loop = make(plan, self._messages, question, paused)
         spent = UNSPENT if paused is None else paused.spent
-        return Drive(flow, plan, oversight, self._clock, self._rates, spent)
+        return Drive(loop, plan, oversight, self._clock, self._rates, spent)
 
     def _keep(self, ended: Ended | None) -> None:
         if ended is None:

@@ -29,7 +29,7 @@ from fallback.loop import (
     Plan,
     Reply,
     Scored,
-    TurnFlow,
+    TurnLoop,
 )
 from fallback.loop.paused import Paused
 from fallback.loop.progress import Progress, StepEnded, ToolStarted, TurnEnded
@@ -48,17 +48,17 @@ class Drive:
 
     def __init__(
         self,
-        flow: TurnFlow,
+        loop: TurnLoop,
         plan: Plan,
         oversight: Oversight,
         clock: Callable[[], float],
         rates: Rates,
         spent: Spent,
     ) -> None:
-        self._flow, self._plan, self.oversight = flow, plan, oversight
-        self._actions = flow.run()
+        self._loop, self._plan, self.oversight = loop, plan, oversight
+        self._actions = loop.run()
         self._clock, self._started = clock, clock()
-        self._steps_told = len(flow.record.steps)
+        self._steps_told = len(loop.record.steps)
         self._waited = 0.0
         self._reply_started = self._started
         self._asked: Generate | None = None
@@ -99,12 +99,12 @@ class Drive:
             return None
         finally:
             if isinstance(outcome, Described):  # what was measured may have changed the plan
-                self.oversight.provenance.dialect = self._flow.plan.dialect.name
-                self.pace.limits = self._flow.plan.limits
+                self.oversight.provenance.dialect = self._loop.plan.dialect.name
+                self.pace.limits = self._loop.plan.limits
 
     def steps(self) -> Iterator[StepEnded]:
         """The steps that have ended since the last time."""
-        for step in self._flow.record.steps[self._steps_told :]:
+        for step in self._loop.record.steps[self._steps_told :]:
             self._steps_told += 1
             yield StepEnded(step)
 
@@ -128,7 +128,7 @@ class Drive:
         """
         if self.oversight.claim is None:
             return
-        so_far = self._with_retries(self._flow.so_far()) if isinstance(action, Execute) else None
+        so_far = self._with_retries(self._loop.so_far()) if isinstance(action, Execute) else None
         # Nobody knows how long people take.
         seconds = None if isinstance(action, Approve) else self._turn_left()
         yield from self.oversight.hold(seconds, so_far)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fallback.catalogue import Catalogue
-from fallback.dialects.record import PROMPTED, Dialect
+from fallback.dialects.record import FENCED, PROMPTED, Dialect
 from fallback.errors import ConfigurationError, UnknownDialectError
 from fallback.execution.shown import Mask
 from fallback.loop import Decide
@@ -13,11 +13,11 @@ from fallback.loop import Decide
 __all__ = ["choice_of", "decide_of", "dialect_of", "masks_of"]
 
 
-def decide_of(given: bool | Decide, mode: str, dialect: str | Dialect) -> Decide | None:
+def decide_of(given: bool | Decide, mode: str, dialect: Dialect) -> Decide | None:
     """How it is decided which tool a reply calls; ``None`` where that is left to the reply."""
     if given is False:
         return None
-    if dialect_of(dialect).inline:
+    if dialect.inline:
         raise ConfigurationError(
             "decide goes with dialects that have blocks: a call in running text begins anywhere"
         )
@@ -35,8 +35,10 @@ def masks_of(given: Iterable[Mask]) -> tuple[Mask, ...]:
     return masks
 
 
-def dialect_of(given: str | Dialect) -> Dialect:
-    """The dialect of that name."""
+def dialect_of(given: str | Dialect | None) -> Dialect:
+    """The dialect of that name; fenced blocks where none is named."""
+    if given is None:
+        return FENCED
     if isinstance(given, Dialect):
         return given
     if given not in PROMPTED:

@@ -269,7 +269,7 @@ def test_a_server_over_http_is_the_same(url: str) -> None:
         assert result_of(mcp, "grow").ok
 
 
-def test_a_flow_of_forks_keeps_the_tools(shared: McpTools) -> None:
+def test_a_fork_keeps_the_tools_of_its_servers(shared: McpTools) -> None:
     backend = scripted(call("weather", city="Oslo"))
     with Session("any", mcp=shared, backend=backend, policy=OPEN) as session:
         fork = session.fork(tools=["weather"])

@@ -41,11 +41,11 @@ class Played:
 
     def play(self, job: Job, *kinds: Any) -> ToolResult:
         script = iter(kinds)
-        flow = attempts(job, self.pace)
+        tries = attempts(job, self.pace)
         try:
-            asked = next(flow)
+            asked = next(tries)
             while True:
-                asked = flow.send(self.answer(asked, script))
+                asked = tries.send(self.answer(asked, script))
         except StopIteration as stop:
             result: ToolResult = stop.value
             return result

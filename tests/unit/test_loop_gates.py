@@ -48,13 +48,13 @@ class Gate:
         self, *answers: Outcome | Callable[[Any], Outcome], tainted: bool = False
     ) -> Admission:
         script = iter(answers)
-        flow = self.gates.admit(self.calls, self.budget, tainted=tainted)
+        actions = self.gates.admit(self.calls, self.budget, tainted=tainted)
         try:
-            action = next(flow)
+            action = next(actions)
             while True:
                 self.asked.append(action)
                 answer = next(script)
-                action = flow.send(answer(action) if callable(answer) else answer)
+                action = actions.send(answer(action) if callable(answer) else answer)
         except StopIteration as stop:
             assert next(script, None) is None, "not every answer was asked for"
             admission: Admission = stop.value

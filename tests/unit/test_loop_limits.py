@@ -4,7 +4,7 @@ from loop_driver import OSLO, Driver, block, calls
 
 from fallback.backend import Chunk
 from fallback.limits import Limits
-from fallback.loop import Execute, Generate, Reply, TurnFlow
+from fallback.loop import Execute, Generate, Reply, TurnLoop
 from fallback.messages import Message, ToolResult
 
 # Limits
@@ -128,12 +128,14 @@ def test_an_example_that_keeps_coming_back_leads_to_an_answer_without_tools() ->
 
 
 def test_what_looks_like_the_example_is_run_if_the_user_said_it() -> None:
-    flow = TurnFlow(Driver().plan, (), Message(role="user", content="Weather in Some City?")).run()
-    action = next(flow)
+    actions = TurnLoop(
+        Driver().plan, (), Message(role="user", content="Weather in Some City?")
+    ).run()
+    action = next(actions)
     assert isinstance(action, Generate)
     reply = Reply(action)
     reply.feed(Chunk(text=block(calls("get_weather", '{"city": "some city"}')), done=True))
-    assert isinstance(flow.send(reply.close()[1]), Execute)
+    assert isinstance(actions.send(reply.close()[1]), Execute)
 
 
 # Tools that the application runs

@@ -19,7 +19,7 @@ from fallback.loop import (
     Generation,
     Interrupted,
     Reply,
-    TurnFlow,
+    TurnLoop,
 )
 from fallback.messages import Message, Usage
 
@@ -161,44 +161,44 @@ def test_a_model_that_writes_no_text_is_not_asked() -> None:
 
 def test_a_server_that_cannot_be_asked_ends_the_turn() -> None:
     error = BackendConnectionError("nobody answers")
-    flow = TurnFlow(Driver(mode="auto").plan, (), QUESTION).run()
-    assert isinstance(next(flow), Describe)
+    actions = TurnLoop(Driver(mode="auto").plan, (), QUESTION).run()
+    assert isinstance(next(actions), Describe)
     with pytest.raises(StopIteration) as stop:
-        flow.send(Described(error=error))
+        actions.send(Described(error=error))
     assert stop.value.value.error is error
 
 
 def test_a_turn_can_be_interrupted_before_the_first_reply() -> None:
-    flow = TurnFlow(Driver(mode="auto").plan, (), QUESTION).run()
-    next(flow)
+    actions = TurnLoop(Driver(mode="auto").plan, (), QUESTION).run()
+    next(actions)
     with pytest.raises(StopIteration) as stop:
-        flow.send(Interrupted())
+        actions.send(Interrupted())
     assert stop.value.value.turn.stop_reason == "cancelled"
 
 
 def test_an_outcome_of_the_wrong_kind_is_the_driver_s_mistake() -> None:
-    flow = TurnFlow(Driver().plan, (), QUESTION).run()
-    next(flow)
+    actions = TurnLoop(Driver().plan, (), QUESTION).run()
+    next(actions)
     with pytest.raises(TypeError, match="Generate was answered with Executed"):
-        flow.send(Executed(results=()))
-    flow = TurnFlow(Driver().plan, (), QUESTION).run()
-    action = next(flow)
+        actions.send(Executed(results=()))
+    actions = TurnLoop(Driver().plan, (), QUESTION).run()
+    action = next(actions)
     assert isinstance(action, Generate)
     reply = Reply(action)
     reply.feed(Chunk(text=OSLO, done=True))
-    flow.send(reply.close()[1])
+    actions.send(reply.close()[1])
     with pytest.raises(TypeError, match="Execute was answered with Generation"):
-        flow.send(Generation())
+        actions.send(Generation())
 
 
 def test_what_had_come_before_a_failure_is_on_record() -> None:
-    flow = TurnFlow(Driver().plan, (), QUESTION).run()
-    action = next(flow)
+    actions = TurnLoop(Driver().plan, (), QUESTION).run()
+    action = next(actions)
     assert isinstance(action, Generate)
     reply = Reply(action)
     reply.feed(Chunk(text="It is "))
     with pytest.raises(StopIteration) as stop:
-        flow.send(reply.close(error=BackendProtocolError("broken off"))[1])
+        actions.send(reply.close(error=BackendProtocolError("broken off"))[1])
     assert stop.value.value.turn.steps[0].raw == "It is "
 
 
