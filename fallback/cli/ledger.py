@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import context_values, user_name
@@ -15,7 +16,7 @@ from fallback.execution.content import to_text
 from fallback.execution.masking import mask_credentials
 from fallback.ledger import Anchor, Audited, Ledger, Stored
 from fallback.ledger.encoding import masked
-from fallback.ledger.values import State
+from fallback.ledger.values import Event, State
 from fallback.limits import DEFAULT_LIMITS
 
 
@@ -55,6 +56,23 @@ def show_one(url: str | None, name: str, *, as_json: bool) -> ExitCode:
             out.print(f"{key:<12} {visible(text)}")
     for entry in about:
         out.print(visible(f"entry {entry.seq:<6} {_told(entry.body)}"))
+    return ExitCode.OK
+
+
+def show_log(url: str | None, *, event: str | None, limit: int, as_json: bool) -> ExitCode:
+    """Print what was proposed, allowed, done and undone, each in a line."""
+    known = get_args(Event)
+    if event is not None and event not in known:
+        raise ConfigurationError(f"--event {event!r} is none of {', '.join(known)}")
+    with Ledger.open(url, create=False) as ledger:
+        wanted = (e for e in ledger.entries() if event in (None, e.body.get("event")))
+        found = deque(wanted, maxlen=limit)
+    if as_json:
+        write_json({"entries": [_entry(entry) for entry in found]})
+        return ExitCode.OK
+    out = console()
+    for entry in found:
+        out.print(visible(f"{entry.seq:<6} {_told(entry.body, named=True)}"))
     return ExitCode.OK
 
 
@@ -125,7 +143,7 @@ def undo(
     elif result.ok:
         print(f"undone: {visible(result.content)}")  # noqa: T201  # what was asked for
     else:
-        complain(f"not undone: {result.content}")
+        complain(f"not undone: {result.detail or result.content}")
     return ExitCode.OK if result.ok else ExitCode.LEDGER
 
 
@@ -168,11 +186,14 @@ def _entry(entry: Audited) -> dict[str, Any]:
     return {"seq": entry.seq, "hash": entry.hash, **entry.body}
 
 
-def _told(body: Mapping[str, Any]) -> str:
-    """An entry in one line."""
+def _told(body: Mapping[str, Any], *, named: bool = False) -> str:
+    """An entry in one line; with what it is about where the reader cannot know that."""
     parts = [str(body.get("at", ""))[:19] + "Z", str(body.get("event", ""))]
-    named = ("outcome", "by", "user", "approval", "resource", "detail")
-    parts += [f"{name}={body[name]}" for name in named if name in body]
+    if named:
+        parts += [str(body[name]) for name in ("operation", "tool") if name in body]
+        parts += [to_text(body["arguments"])] if "arguments" in body else []
+    told = ("outcome", "by", "user", "tenant", "approval", "resource", "detail")
+    parts += [f"{name}={body[name]}" for name in told if name in body]
     origin, versions = body.get("origin", {}), body.get("versions", {})
     parts += [f"{name}={value}" for name, value in {**origin, **versions}.items()]
     return "  ".join(parts)

@@ -56,6 +56,22 @@ def ledger_verify(
     return verify(url, head, as_json=as_json)
 
 
+@ledger.command("log")
+def ledger_log(
+    event: Annotated[
+        str | None,
+        typer.Option("--event", help="Only these: refused, proposed, started, approved, ..."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The newest so many.")] = 50,
+    url: LedgerUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """The entries of the audit log, the newest last."""
+    from fallback.cli.ledger import show_log
+
+    return show_log(url, event=event, limit=limit, as_json=as_json)
+
+
 @ledger.command("head")
 def ledger_head(url: LedgerUrl = None) -> int:
     """Print the last entry's number and hash; keep it elsewhere for 'verify --head'."""

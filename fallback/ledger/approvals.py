@@ -17,9 +17,17 @@ from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import audit
 from fallback.ledger.database import Database, Row, Transaction
 from fallback.ledger.encoding import Masker, canonical
+from fallback.ledger.rows import asked_hash
 from fallback.ledger.values import Entry, Event, Operation, Origin
 
-__all__ = ["APPROVAL_SECONDS", "Approval", "ApprovalStatus", "Approvals", "Refusal", "Vote"]
+__all__ = [
+    "APPROVAL_SECONDS",
+    "Approval",
+    "ApprovalStatus",
+    "Approvals",
+    "Refusal",
+    "Vote",
+]
 
 APPROVAL_SECONDS = 24 * 3600.0
 """How long an approval is good for unless it says otherwise: what a person was shown of the world
@@ -220,6 +228,8 @@ class Approvals:
         by: str = "",
         detail: str = "",
     ) -> None:
+        row = tx.one("SELECT * FROM fallback_approvals WHERE id = :id", id=approval_id)
+        seal = asked_hash(row, _votes(tx, approval_id)) if row and outcome else ""
         operation = Operation(
             tool=approval.tool,
             arguments=approval.arguments,
@@ -228,7 +238,14 @@ class Approvals:
             tenant=approval.tenant,
             approval_id=approval_id,
         )
-        entry = Entry(event=event, operation=operation, outcome=outcome, by=by, detail=detail)
+        entry = Entry(
+            event=event,
+            operation=operation,
+            outcome=outcome,
+            row_hash=seal,
+            by=by,
+            detail=detail,
+        )
         audit.append(tx, entry, at=self.clock(), mask=self.mask)
 
 
@@ -299,10 +316,13 @@ def _found(tx: Transaction, approval_id: str, now: float) -> Approval | None:
     row = tx.one("SELECT * FROM fallback_approvals WHERE id = :id", id=approval_id)
     if row is None:
         return None
-    votes = tx.all(
+    return _approval(row, _votes(tx, approval_id), now)
+
+
+def _votes(tx: Transaction, approval_id: str) -> list[Row]:
+    return tx.all(
         "SELECT * FROM fallback_votes WHERE approval_id = :id ORDER BY at, voter", id=approval_id
     )
-    return _approval(row, votes, now)
 
 
 def _load(tx: Transaction, approval_id: str, now: float) -> Approval:

@@ -159,6 +159,7 @@ def _body(entry: Entry, at: float, mask: Masker) -> dict[str, Any]:
         "outcome": entry.outcome,
         "resource": mask(entry.resource),
         "result_hash": entry.result_hash,
+        "row_hash": entry.row_hash,
         "by": entry.by,
         "detail": mask(entry.detail),
     }

@@ -61,6 +61,9 @@ class Database(ABC):
     shown: str
     """Its address for messages, without a password."""
 
+    tables: int | None = None
+    """Version of the tables that are written to; ``None`` until they are there."""
+
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction for changes; rolled back when the block raises."""
@@ -72,6 +75,31 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of it; using it afterwards opens it again."""
+
+    def check(self, tx: Transaction) -> None:
+        """Make sure, before anything is changed, that the tables are still those that were opened.
+
+        Another process with newer code may have brought them up to date meanwhile: what this one
+        does not know of it must not write around.
+
+        Raises:
+            LedgerError: they are newer.
+        """
+        if self.tables is not None:
+            row = tx.one("SELECT version FROM fallback_schema")
+            self.refuse_newer(int(row["version"]) if row else 0, self.tables)
+
+    def refuse_newer(self, found: int, known: int) -> None:
+        """Raise where the tables are newer than this code.
+
+        Raises:
+            LedgerError: they are.
+        """
+        if found > known:
+            raise LedgerError(
+                f"{self.shown}: written by a newer version of fallback (tables {found},"
+                f" this one knows {known}); upgrade fallback"
+            )
 
 
 # PostgreSQL keeps no NUL in a text, and neither database keeps half of a surrogate pair.

@@ -10,13 +10,22 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from fallback.execution.content import to_text
+from fallback.ledger.values import Operation
 from fallback.messages import Source, ToolResult
 
-__all__ = ["Masker", "canonical", "load_result", "masked", "result_text", "sha256"]
+__all__ = [
+    "Masker",
+    "canonical",
+    "load_result",
+    "masked",
+    "operation_text",
+    "result_text",
+    "sha256",
+]
 
 Masker = Callable[[str], str]
 """Replaces what is secret in a text."""
@@ -64,6 +73,20 @@ def masked(value: Any, mask: Masker) -> Any:
     if isinstance(value, list | tuple):
         return [masked(entry, mask) for entry in value]
     return value
+
+
+def operation_text(operation: Operation) -> str:
+    """What is kept of an operation besides its columns."""
+    return canonical(
+        {
+            "arguments": dict(operation.arguments),
+            "origin": asdict(operation.origin),
+            "user": operation.user,
+            "tenant": operation.tenant,
+            "approval_id": operation.approval_id,
+            "versions": asdict(operation.versions),
+        }
+    )
 
 
 def result_text(result: ToolResult) -> str:

@@ -19,14 +19,22 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import audit
 from fallback.ledger.database import Database, Row, Transaction
-from fallback.ledger.encoding import Masker, canonical, load_result, result_text, sha256
+from fallback.ledger.encoding import (
+    Masker,
+    canonical,
+    load_result,
+    operation_text,
+    result_text,
+    sha256,
+)
 from fallback.ledger.holders import Holder, lease_until, loss
+from fallback.ledger.rows import begun_hash, ended_hash
 from fallback.ledger.values import (
     Begun,
     Entry,
@@ -55,22 +63,22 @@ _INSERT = """
          undoes)
     VALUES (:key, :id, :tool, :fingerprint, :operation, 'started', 1, :holder, :lease, :now,
          :undoes)
-    ON CONFLICT (key) DO NOTHING RETURNING id
+    ON CONFLICT (key) DO NOTHING RETURNING *
 """
 _AGAIN = """
     UPDATE fallback_operations
     SET state = 'started', attempt = attempt + 1, holder = :holder, lease_until = :lease,
         started_at = :now, ended_at = NULL, result = NULL, detail = '', operation = :operation
-    WHERE key = :key AND state = 'failed' AND attempt = :attempt RETURNING attempt
+    WHERE key = :key AND state = 'failed' AND attempt = :attempt RETURNING *
 """
 _END = """
     UPDATE fallback_operations
     SET state = :state, ended_at = :now, result = :result, resource = :resource, detail = :detail
-    WHERE key = :key AND attempt = :attempt AND state IN ('started', 'unknown') RETURNING id
+    WHERE key = :key AND attempt = :attempt AND state IN ('started', 'unknown') RETURNING *
 """
 _LOSE = """
     UPDATE fallback_operations SET state = 'unknown', detail = :detail
-    WHERE key = :key AND attempt = :attempt AND state = 'started' RETURNING id
+    WHERE key = :key AND attempt = :attempt AND state = 'started' RETURNING *
 """
 _SELECT = """
     SELECT o.*, u.id AS undo, u.result AS undo_result FROM fallback_operations o
@@ -97,7 +105,7 @@ class Operations:
     ) -> Begun | Finished | Unknown | InProgress:
         """See :meth:`fallback.ledger.Ledger.begin`."""
         _check_key(key)
-        text = _operation_text(operation)
+        text = operation_text(operation)
         now = self.clock()
         values: dict[str, Any] = {
             "key": key,
@@ -118,7 +126,7 @@ class Operations:
                 undoes=undoes,
             )
             if new is not None:
-                return self._begun(tx, key, id_, 1, operation, by)
+                return self._begun(tx, new, operation, by)
             while True:  # once more whenever somebody else was quicker
                 row = _row_of(tx, key)
                 if row["fingerprint"] != fingerprint:
@@ -130,15 +138,19 @@ class Operations:
                     if (found := self._found(tx, row, now)) is not None:
                         return found
                 elif again := tx.one(_AGAIN, **values, attempt=row["attempt"]):
-                    return self._begun(tx, key, row["id"], again["attempt"], operation, by)
+                    return self._begun(tx, again, operation, by)
 
-    def _begun(
-        self, tx: Transaction, key: str, id_: str, attempt: int, operation: Operation, by: str
-    ) -> Begun:
-        self._record(
-            tx, Entry(event="started", operation=operation, operation_id=id_, key=key, by=by)
+    def _begun(self, tx: Transaction, row: Row, operation: Operation, by: str) -> Begun:
+        entry = Entry(
+            event="started",
+            operation=operation,
+            operation_id=row["id"],
+            key=row["key"],
+            row_hash=begun_hash(row),
+            by=by,
         )
-        return Begun(key=key, id=id_, attempt=attempt, tool=operation.tool)
+        self._record(tx, entry)
+        return Begun(key=row["key"], id=row["id"], attempt=row["attempt"], tool=operation.tool)
 
     def _found(
         self, tx: Transaction, row: Row, now: float
@@ -176,7 +188,14 @@ class Operations:
     def _lose(self, tx: Transaction, key: str, attempt: int, detail: str) -> bool:
         row = tx.one(_LOSE, key=key, attempt=attempt, detail=detail)
         if row is not None:
-            self._record(tx, Entry(event="unknown", operation_id=row["id"], key=key, detail=detail))
+            entry = Entry(
+                event="unknown",
+                operation_id=row["id"],
+                key=key,
+                row_hash=ended_hash(row),
+                detail=detail,
+            )
+            self._record(tx, entry)
         return row is not None
 
     def _end(
@@ -225,6 +244,7 @@ class Operations:
                 outcome=entry.outcome,
                 resource=entry.resource,
                 result_hash=sha256(text) if text else "",
+                row_hash=ended_hash(row),
                 by=entry.by,
                 detail=entry.detail,
             ),
@@ -316,19 +336,6 @@ def _check_key(key: str) -> None:
         raise ConfigurationError(
             f"a key is 1 to {LONGEST_KEY} printable characters, got {key!r:.100}"
         )
-
-
-def _operation_text(operation: Operation) -> str:
-    return canonical(
-        {
-            "arguments": dict(operation.arguments),
-            "origin": asdict(operation.origin),
-            "user": operation.user,
-            "tenant": operation.tenant,
-            "approval_id": operation.approval_id,
-            "versions": asdict(operation.versions),
-        }
-    )
 
 
 def _row_of(tx: Transaction, key: str) -> Row:

@@ -58,7 +58,9 @@ class PostgresDatabase(Database):
     def writing(self) -> Iterator[Transaction]:
         """See :meth:`Database.writing`."""
         with self._connection() as connection:
-            yield _PostgresTransaction(connection, self._errors)
+            tx = _PostgresTransaction(connection, self._errors)
+            self.check(tx)
+            yield tx
             with self._errors():
                 connection.commit()
 

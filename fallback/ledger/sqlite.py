@@ -56,7 +56,7 @@ class SqliteDatabase(Database):
         with self._lock:
             if self._writer is None:
                 self._writer = self._connect()
-            yield from transaction(self._writer, "BEGIN IMMEDIATE", self._errors)
+            yield from transaction(self._writer, "BEGIN IMMEDIATE", self._errors, self.check)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -158,16 +158,23 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def transaction(
-    connection: sqlite3.Connection, begin: str, errors: Errors = nullcontext
+    connection: sqlite3.Connection,
+    begin: str,
+    errors: Errors = nullcontext,
+    check: Callable[[Transaction], None] | None = None,
 ) -> Iterator[Transaction]:
     """One transaction of a connection, for a context manager; rolled back when its block raises.
 
     Only what the database itself raises is mapped by ``errors``, never what the block does.
+    ``check`` is asked first, and may raise.
     """
     with errors():
         connection.execute(begin)
     try:
-        yield SqliteTransaction(connection, errors)
+        tx = SqliteTransaction(connection, errors)
+        if check is not None:
+            check(tx)
+        yield tx
         with errors():
             connection.execute("COMMIT")
     except BaseException:

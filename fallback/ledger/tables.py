@@ -124,6 +124,7 @@ def migrate(database: Database, *, create: bool = True) -> None:
     """
     with database.reading() as tx:
         if _version(tx, database) == VERSION:
+            database.tables = VERSION
             return
     with database.writing() as tx:
         _lock(tx, database)
@@ -131,11 +132,15 @@ def migrate(database: Database, *, create: bool = True) -> None:
         if found == 0 and not create:
             raise LedgerError(f"{database.shown}: there is no ledger here")
         tx.all("CREATE TABLE IF NOT EXISTS fallback_schema (version BIGINT NOT NULL)")
+        if database.dialect == "postgresql":
+            # Waits for whoever has looked at the version and is writing still.
+            tx.all("LOCK TABLE fallback_schema IN ACCESS EXCLUSIVE MODE")
         for statements in migrations(database)[found:]:
             for statement in statements:
                 tx.all(statement)
         tx.all("DELETE FROM fallback_schema")
         tx.all("INSERT INTO fallback_schema (version) VALUES (:version)", version=VERSION)
+    database.tables = VERSION
 
 
 def _version(tx: Transaction, database: Database) -> int:
@@ -144,11 +149,7 @@ def _version(tx: Transaction, database: Database) -> int:
         return 0
     row = tx.one("SELECT version FROM fallback_schema")
     found = int(row["version"]) if row else 0
-    if found > VERSION:
-        raise LedgerError(
-            f"{database.shown}: written by a newer version of fallback (tables {found},"
-            f" this one knows {VERSION}); upgrade fallback"
-        )
+    database.refuse_newer(found, VERSION)
     return found
 
 

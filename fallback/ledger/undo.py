@@ -57,10 +57,11 @@ def undo(
             f" see `fallback ledger show {begun.id}`"
         )
     result = _run(operations, begun, call, seconds)
+    why = result.detail or result.content
     if result.kind in NOTHING_HAPPENED:
-        operations.fail(begun, result.content, effect="none")
+        operations.fail(begun, why, effect="none")
     elif result.kind in UNCERTAIN:
-        operations.fail(begun, result.content, effect="unknown")
+        operations.fail(begun, why, effect="unknown")
     else:
         operations.finish(begun, result)
     return result

@@ -204,6 +204,8 @@ class Entry:
         outcome: what came of it, such as a result's status.
         resource: id of what was created or changed.
         result_hash: SHA-256 of the stored result, in hex.
+        row_hash: SHA-256 of what the tables hold of it from now on; see
+            :mod:`fallback.ledger.consistency`.
         by: the person who acted, where it is not the operation's user.
         detail: a sentence; secrets in it are masked.
     """
@@ -215,6 +217,7 @@ class Entry:
     outcome: str = ""
     resource: str = ""
     result_hash: str = ""
+    row_hash: str = ""
     by: str = ""
     detail: str = ""
 

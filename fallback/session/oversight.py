@@ -76,10 +76,11 @@ class Oversight:
     def run(self, job: Job, make: Callable[[Job], Any]) -> Steps[ToolResult]:
         """Run a call; one that may change something is recorded before it runs.
 
-        In a turn that others may take over so is one that does not say that it only reads.
+        Where the ledger outlives the process, or others may take the turn over, so is one that does
+        not say that it only reads: whether it was broken off has to be known.
         """
-        harmless = self.claim is None or job.tool.risk is Risk.READ_ONLY
-        if harmless and not job.writes:
+        kept = self.books.audited or self.claim is not None
+        if not job.writes and not (kept and job.tool.risk is not Risk.READ_ONLY):
             result: ToolResult = yield partial(make, job)
             return result
         ledger = yield self.books.ledger

@@ -172,6 +172,68 @@ def test_a_table_that_contradicts_the_log_is_found(
     assert words in fault.message
 
 
+TABLES = ("fallback_operations", "fallback_approvals", "fallback_votes")
+
+
+@given(data=st.data(), table=st.sampled_from(TABLES))
+def test_any_change_of_an_operation_an_approval_or_a_vote_is_found(
+    written: sqlite3.Connection, data: st.DataObject, table: str
+) -> None:
+    with tampering(written) as tx:
+        rows = written.execute(f"SELECT rowid, * FROM {table}").fetchall()  # noqa: S608 # above
+        row = data.draw(st.sampled_from(rows))
+        column = data.draw(st.sampled_from([name for name in row.keys() if name != "rowid"]))  # noqa: SIM118 # not a dict
+        value = row[column]
+        other = value + 1 if isinstance(value, int | float) else f"{value or ''}x"
+        written.execute(
+            f"UPDATE {table} SET {column} = ? WHERE rowid = ?",  # noqa: S608 # names of our own
+            (other, row["rowid"]),
+        )
+        fault = verify(tx, None)
+    assert fault is not None
+    assert fault.kind == "tables"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_any_row_that_was_removed_or_added_is_found(
+    written: sqlite3.Connection, table: str
+) -> None:
+    key = "approval_id" if table == "fallback_votes" else "id"
+    with tampering(written) as tx:
+        written.execute(f"DELETE FROM {table}")  # noqa: S608 # above
+        assert verify(tx, None) is not None
+    with tampering(written) as tx:
+        written.execute(f"CREATE TEMP TABLE one AS SELECT * FROM {table} LIMIT 1")  # noqa: S608 # names of our own
+        unique = "key = 'added'," if table == "fallback_operations" else ""
+        written.execute(f"UPDATE one SET {unique} {key} = 'zz'")  # noqa: S608 # above
+        written.execute(f"INSERT INTO {table} SELECT * FROM one")  # noqa: S608 # above
+        fault = verify(tx, None)
+        written.execute("DROP TABLE one")
+    assert fault is not None
+    assert fault.message.startswith("zz is ")
+
+
+def test_of_a_log_that_was_written_before_rows_were_sealed_the_state_still_counts(
+    written: sqlite3.Connection,
+) -> None:
+    with tampering(written) as tx:
+        previous = ""
+        for seq, body in written.execute(
+            "SELECT seq, body FROM fallback_audit ORDER BY seq"
+        ).fetchall():
+            told = {name: value for name, value in json.loads(body).items() if name != "row_hash"}
+            text = json.dumps(told)
+            previous = seal(seq, previous, text)
+            change = "UPDATE fallback_audit SET body = ?, hash = ? WHERE seq = ?"
+            written.execute(change, (text, previous, seq))
+        written.execute("UPDATE fallback_audit_head SET hash = ?", (previous,))
+        assert verify(tx, None) is None
+        written.execute("UPDATE fallback_operations SET state = 'failed' WHERE key = 'k1'")
+        fault = verify(tx, None)
+    assert fault is not None
+    assert "is failed, the log says finished" in fault.message
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fallback.cli import main
-from fallback.ledger import Begun, Ledger, Operation, Origin
+from fallback.ledger import Begun, Entry, Ledger, Operation, Origin
 from fallback.messages import ToolResult
 
 TOOLS = '''
@@ -187,3 +187,26 @@ def test_an_undoing_that_fails_is_one_line(
     shown = capsys.readouterr().err
     assert shown.startswith("fallback: not undone: ")
     assert "the line broke" in shown
+
+
+def test_the_log_shows_what_never_became_an_operation_too(
+    url: str, booked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Ledger.open(url) as ledger:
+        told = Operation(tool="pay", arguments={"to": "\x1b[31mbob", "password": "hunter2"})
+        ledger.record(Entry(event="refused", operation=told, detail="not on the allow list"))
+    assert main(["ledger", "log"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4", "5"]
+    assert booked in lines[1]
+    assert "pay" in lines[4]
+    assert "not on the allow list" in lines[4]
+    assert "hunter2" not in lines[4]
+    assert "\x1b" not in lines[4]
+    assert main(["ledger", "log", "--event", "refused", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    assert (entry["seq"], entry["tool"]) == (5, "pay")
+    assert main(["ledger", "log", "--limit", "1"]) == 0
+    assert capsys.readouterr().out.startswith("5 ")
+    assert main(["ledger", "log", "--event", "nonsense"]) == 2
+    assert "is none of" in capsys.readouterr().err

@@ -42,7 +42,9 @@ def test_an_entry_says_who_what_why_and_by_which_versions(ledger: Ledger) -> Non
     assert isinstance(begun, Begun)
     ledger.finish(begun, ToolResult(call_id="call_1", name="pay"), resource="invoice 7")
     started, finished = bodies(ledger)
+    assert len(started["row_hash"]) == len(finished["row_hash"]) == 64
     assert started == {
+        "row_hash": started["row_hash"],
         "at": "2023-11-14T22:13:20.250000+00:00",
         "event": "started",
         "key": "k",

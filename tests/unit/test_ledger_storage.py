@@ -198,6 +198,26 @@ def test_tables_of_a_newer_version_are_left_alone(ledger_url: str) -> None:
         Ledger.open(ledger_url)
 
 
+def test_a_ledger_that_newer_code_has_brought_up_to_date_is_written_no_more(
+    ledger_url: str,
+) -> None:
+    with Ledger.open(ledger_url) as older, Ledger.open(ledger_url) as newer:
+        begun = older.begin("k", PAY)
+        assert isinstance(begun, Begun)
+        with newer._database.writing() as tx:
+            tx.all("UPDATE fallback_schema SET version = :version", version=VERSION + 1)
+        newer._database.tables = VERSION + 1
+        refused = f"tables {VERSION + 1}, this one knows {VERSION}.; upgrade fallback"
+        with pytest.raises(LedgerError, match=refused):
+            older.begin("k2", PAY)
+        with pytest.raises(LedgerError, match=refused):
+            older.paused.claim("turn", "token", seconds=1)
+        with pytest.raises(LedgerError, match=refused):
+            older.finish(begun, ToolResult(call_id="c", name="pay"))
+        newer.finish(begun, ToolResult(call_id="c", name="pay"))
+        assert [stored.state for stored in newer.list()] == ["finished"]
+
+
 def test_a_mistake_in_the_middle_leaves_nothing_behind(ledger_url: str) -> None:
     with Ledger.open(ledger_url) as ledger:
         refused = pytest.raises(LedgerError, match="nonsense")

@@ -48,6 +48,38 @@ def test_the_same_call_in_one_turn_happens_once_and_says_so(kind: Kind) -> None:
 
 
 @both
+def test_where_a_ledger_is_kept_a_tool_that_does_not_say_what_it_does_is_on_record_before_it_runs(
+    kind: Kind, tmp_path: Path
+) -> None:
+    seen: list[list[str]] = []
+
+    def states() -> list[str]:
+        with Ledger.open(tmp_path / "ledger.sqlite") as other:
+            return [stored.state for stored in other.list()]
+
+    @tool
+    def act(what: str) -> str:
+        """Do something."""
+        seen.append(states())
+        return what
+
+    @tool(risk=Risk.READ_ONLY)
+    def look() -> str:
+        """Look."""
+        seen.append(states())
+        return "seen"
+
+    same = ("act", {"what": "x"})
+    replies = [reply("prompt", same), reply("prompt", ("look", {})), reply("prompt", same), "Done."]
+    session = a_session(kind, [act, look], replies, ledger=tmp_path / "ledger.sqlite")
+    assert run(session, "Act.").answer == "Done."
+    # Nobody said that it changes anything, so the same call later is another one, and runs.
+    assert seen == [["started"], ["finished"], ["started", "finished"]]
+    assert states() == ["finished", "finished"]
+    assert session.ledger.verify() is None
+
+
+@both
 def test_a_repeated_call_needs_no_second_approval_for_nothing(kind: Kind) -> None:
     shop, asked = Shop(), []
     replies = [reply("prompt", PAY), reply("prompt", PAY), "Paid once."]
