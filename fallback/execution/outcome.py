@@ -15,6 +15,7 @@ from typing import Any
 
 from fallback.errors import (
     ConfigurationError,
+    McpError,
     PauseTurn,
     ToolConflict,
     ToolFailed,
@@ -265,12 +266,13 @@ def _raised(error: BaseException, secrets: tuple[str, ...]) -> _Said:
 def _internal(error: BaseException, secrets: tuple[str, ...]) -> _Said:
     """An error that the tool did not raise on purpose: nobody wrote its words for the model.
 
-    They may say whose account there is, and what it holds, so they go to the log. Only what Python
-    raises about a value, which is the model's own, is told as it stands.
+    They may say whose account there is, and what it holds, so they go to the log. What Python
+    raises about a value, which is the model's own, is told as it stands, and so is what we say of
+    an MCP server, whose results the model reads anyway.
     """
     line = safe_error(error, secrets)
-    about_values = isinstance(error, ValueError | ArithmeticError)
-    if about_values and not isinstance(error, OSError):
+    told = isinstance(error, ValueError | ArithmeticError | McpError)
+    if told and not isinstance(error, OSError):
         return _Said("error", f"Error: {line}", "internal", detail=line)
     return _Said("error", f"Error: {type(error).__name__}", "internal", detail=line)
 
