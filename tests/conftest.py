@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import ledger_url, postgres_server  # noqa: F401  # fixtures
+from databases import clock, ledger, ledger_url, postgres_server  # noqa: F401  # fixtures
 from hypothesis import HealthCheck, settings
+from profile_kit import profile_folder  # noqa: F401  # the same
 
 # ``ci`` is derandomised so that a red build is red again when it is run again; ``deep`` is for
 # nights. A busy machine makes single examples slow now and then, and that is never the fault of the

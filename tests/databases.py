@@ -1,4 +1,7 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, behind a socket, without a port."""
+"""Ledgers for tests, in SQLite and in PostgreSQL, and the clock that they go by.
+
+The PostgreSQL server is the tests' own: in a temporary folder, behind a socket, without a port.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+
+from fallback.ledger import Ledger
 
 SWITCH = "FALLBACK_NO_POSTGRES"
 """Set to 1 where there is no server and none can be installed; its tests are then skipped."""
@@ -120,3 +125,25 @@ def new_schema(server: Server) -> str:
     with psycopg.connect(host=str(server.folder), user="test", dbname="postgres") as connection:
         connection.execute(f"CREATE SCHEMA {name}")  # type: ignore[arg-type]  # a name of ours
     return server.url(name)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(ledger_url: str, clock: Clock) -> Iterator[Ledger]:
+    """A ledger that goes by the test's clock, once in each kind of database."""
+    with Ledger.open(ledger_url, clock=clock) as opened:
+        yield opened

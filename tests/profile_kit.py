@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fallback.backend import ModelInfo
-from fallback.profiles import Evidence, Profile, Versions, WayEvidence, templates_hash
+from fallback.profiles import Evidence, Profile, Versions, WayEvidence, save, templates_hash
+from fallback.profiles.places import file_name
 
 INFO = ModelInfo(name="m", digest="d1", family="chatml", capabilities=frozenset({"completion"}))
 
@@ -42,3 +46,17 @@ def profile_of(info: ModelInfo = INFO, **given: Any) -> Profile:
         return made
     current = templates_hash(made.record, info.family or "")
     return replace(made, versions=replace(made.versions, templates=current))
+
+
+@pytest.fixture
+def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where profiles are looked for: a folder of the test's own."""
+    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def measured(folder: Path, **given: Any) -> Path:
+    """Keep a profile of the scripted model ``m`` in a folder."""
+    path = folder / file_name("m", "scripted")
+    save(profile_of(ModelInfo(name="m", digest="scripted"), **given), path)
+    return path

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fallback.testing.scripted_server import Model, Reply
 
+ADD: Any = {
+    "type": "function",
+    "function": {
+        "name": "add",
+        "description": "Add two numbers.",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+        },
+    },
+}
+QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
 OTHER = '```tool_call\n{"name": "add", "arguments": {"a": 3, "b": 4}}\n```'
 WRONG = '```tool_call\n{"name": "add", "arguments": {"a": "one", "b": 2}}\n```'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import ollama
 import openai
 import pytest
+from serving_child import serving_child
 
 from fallback.engine import models
 
@@ -45,12 +45,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "fallback", "serve", "--port", "0", "--upstream", "embedded"]
     with (
         (folder / "log").open("wb") as log,
-        subprocess.Popen(
-            [*command, "--config", settings], stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
+        serving_child([*command, "--config", settings], stderr=log) as (url, process),
     ):
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        yield url
         process.terminate()
         assert process.wait(60) == 0
 

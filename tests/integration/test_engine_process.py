@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from serving_child import serving_child
 
 from fallback.engine.core import Engine
 
@@ -87,14 +88,8 @@ def test_the_served_engine_says_where_it_is_and_ends_on_ctrl_c(engine: Engine) -
         from fallback.engine.serve import run
         run(port=0, on_start=lambda url: print(url, flush=True))
     """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        url = server.stdout.readline().strip()
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with serving_child(command, stderr=subprocess.PIPE) as (url, server):
         import httpx
 
         body = {"model": "smollm2:135m", "prompt": "1 2", "raw": True, "stream": False}

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from mcp_servers import TEXT
 from scripted_ollama import ollama
+from serving_child import serving_child
 
 from fallback import AsyncSession, Policy, Risk, Session, tool
 from fallback.cli import main
@@ -46,9 +47,8 @@ def shared() -> Iterator[McpTools]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with subprocess.Popen([*SERVER, "--http"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
+    with serving_child([*SERVER, "--http"]) as (url, process):
+        yield url
         process.terminate()
 
 

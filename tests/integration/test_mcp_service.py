@@ -17,6 +17,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
+from serving_child import serving_child
 
 from fallback import Catalogue, Session
 from fallback.cli import main
@@ -141,25 +142,17 @@ def test_calls_pass_the_same_gates_as_in_a_turn(
 
 
 def test_it_is_the_same_over_http_for_this_machine_only(arguments: list[str]) -> None:
-    with subprocess.Popen(
-        [sys.executable, *arguments, "--http", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
+    command = [sys.executable, *arguments, "--http", "0"]
+    with serving_child(command, stderr=subprocess.PIPE) as (url, process):
 
         async def work() -> Any:
             async with Client(url) as client:
                 return await said(client, "orders", status="open")
 
-        try:
-            failed, text = anyio.run(work)
-            foreign = httpx.post(url, json={}, headers={"Host": "evil.example"})
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(20)
+        failed, text = anyio.run(work)
+        foreign = httpx.post(url, json={}, headers={"Host": "evil.example"})
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
     assert not failed
     assert "order 7 of ada" in text
     assert foreign.status_code in (403, 421)

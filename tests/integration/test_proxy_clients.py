@@ -10,22 +10,8 @@ import httpx
 import ollama
 import openai
 import pytest
-from proxy_models import scripted_models
+from proxy_models import ADD, QUESTION, scripted_models
 from proxy_servers import Pair, pair
-
-ADD: Any = {
-    "type": "function",
-    "function": {
-        "name": "add",
-        "description": "Add two numbers.",
-        "parameters": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-            "required": ["a", "b"],
-        },
-    },
-}
-QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
 
 
 @pytest.fixture(scope="module")

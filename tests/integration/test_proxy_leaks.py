@@ -23,6 +23,7 @@ import pytest
 import uvicorn
 from faulty_upstream import FAULTS, faulty_upstream
 from proxy_servers import serving
+from serving_child import serving_child
 
 from fallback.limits import Limits
 from fallback.proxy import create_app, protocol
@@ -277,9 +278,8 @@ def test_an_upstream_that_is_killed_in_the_middle_is_told(tmp_path: Path) -> Non
     script.write_text(json.dumps({"m": said}), encoding="utf-8")
     command = [sys.executable, "-m", "fallback.testing.scripted_server", str(script)]
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
-        assert process.stdout is not None
-        settings = Settings(upstream=process.stdout.readline().strip(), grace_seconds=0.05)
+    with serving_child(command, env=environ) as (upstream, process):
+        settings = Settings(upstream=upstream, grace_seconds=0.05)
         with serving(create_app(settings)) as url:
             told = asyncio.run(_heard_until_killed(url, process))
     for path, text in told.items():

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from proxy_models import ADD, QUESTION
 from proxy_servers import Pair, serving
 
 from fallback.engine.core import Engine
@@ -20,19 +21,6 @@ from fallback.testing import scripted_server
 from fallback.testing.scripted_server import Model, Reply
 
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
-ADD: Any = {
-    "type": "function",
-    "function": {
-        "name": "add",
-        "description": "Add two numbers.",
-        "parameters": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-            "required": ["a", "b"],
-        },
-    },
-}
-QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,7 @@ The tool of these turns does not say what it does. See :mod:`resume_child`.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,41 +13,16 @@ from pathlib import Path
 
 import pytest
 import resume_child
+from asked_child import AskedChild, effects_of, two_children
 from ledger_child import happen
 from resume_child import go_on, paused_turn
 
 from fallback.errors import LedgerError
 from fallback.ledger import Ledger
 
-HERE = Path(__file__).resolve().parent.parent
 RACES = 6
 STRIDE = 3
 FEWEST_MOMENTS = 25  # two effects, and the statements around them
-
-
-class Child:
-    """A process that is asked line by line."""
-
-    def __init__(self, url: str, effects: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, resume_child.__file__, url, effects],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE}"},
-        )
-
-    def tell(self, line: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
-
-    def answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def end(self) -> None:
-        self.process.communicate()
 
 
 @pytest.fixture
@@ -58,20 +31,14 @@ def effects(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def children(ledger_url: str, effects: Path) -> Iterator[list[Child]]:
-    found = [Child(ledger_url, effects) for _ in range(2)]
-    yield found
-    for child in found:
-        child.end()
-
-
-def effects_of(effects: Path) -> Counter[str]:
-    return Counter(effects.read_text(encoding="utf-8").splitlines() if effects.exists() else [])
+def children(ledger_url: str, effects: Path) -> Iterator[list[AskedChild]]:
+    with two_children(resume_child.__file__, ledger_url, effects) as made:
+        yield made
 
 
 @pytest.mark.parametrize("mode", ["resume", "aresume"])
 def test_of_two_processes_that_go_on_with_a_turn_at_once_one_does(
-    mode: str, ledger_url: str, effects: Path, children: list[Child]
+    mode: str, ledger_url: str, effects: Path, children: list[AskedChild]
 ) -> None:
     expected = Counter[str]()
     with Ledger.open(ledger_url) as ledger:
@@ -103,7 +70,7 @@ def test_of_two_processes_that_go_on_with_a_turn_at_once_one_does(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_nothing_runs_twice_whenever_the_process_that_goes_on_is_killed(
-    ledger_url: str, effects: Path, children: list[Child]
+    ledger_url: str, effects: Path, children: list[AskedChild]
 ) -> None:
     """Whoever takes over sees that at once, keeps what is known, and leaves the unknown alone."""
     kinds = Counter[str]()
@@ -135,7 +102,7 @@ def test_nothing_runs_twice_whenever_the_process_that_goes_on_is_killed(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_holder_that_was_killed_is_taken_over_and_the_log_says_so(
-    ledger_url: str, effects: Path, children: list[Child]
+    ledger_url: str, effects: Path, children: list[AskedChild]
 ) -> None:
     with Ledger.open(ledger_url) as ledger:
         turn_id = paused_turn(ledger, "t")

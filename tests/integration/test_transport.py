@@ -19,26 +19,12 @@ import ollama
 import openai
 import pytest
 from held_upstream import Held, held
-from proxy_models import scripted_models
+from proxy_models import ADD, QUESTION, scripted_models
 from proxy_servers import Pair, serving
 
 import fallback
 from fallback.proxy.settings import ModelSettings, Settings
 from fallback.testing import scripted_server
-
-ADD: Any = {
-    "type": "function",
-    "function": {
-        "name": "add",
-        "description": "Add two numbers.",
-        "parameters": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-            "required": ["a", "b"],
-        },
-    },
-}
-QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
 
 
 @pytest.fixture(scope="module")

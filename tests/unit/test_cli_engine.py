@@ -8,6 +8,7 @@ import sys
 
 import httpx
 import pytest
+from serving_child import serving_child
 
 pytest.importorskip("xllamacpp")
 pytest.importorskip("uvicorn")
@@ -15,14 +16,8 @@ pytest.importorskip("uvicorn")
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on Windows")
 def test_the_engine_serves_at_the_address_it_prints_until_it_is_interrupted() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "fallback", "engine", "serve", "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
+    command = [sys.executable, "-m", "fallback", "engine", "serve", "--port", "0"]
+    with serving_child(command, stderr=subprocess.PIPE) as (url, process):
         assert httpx.get(f"{url}/", trust_env=False).text == "Ollama is running"
         assert httpx.get(f"{url}/api/version", trust_env=False).json()["version"]
         process.send_signal(signal.SIGINT)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from databases import Clock
 
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import Begun, Finished, InProgress, Ledger, Operation, Unknown
@@ -12,27 +12,6 @@ from fallback.messages import ToolResult
 
 PAY = Operation(tool="pay", arguments={"amount": 5}, user="ann", seconds=30)
 PAID = ToolResult(call_id="c1", name="pay", content="paid", value={"id": 7}, warnings=("slow",))
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(ledger_url: str, clock: Clock) -> Iterator[Ledger]:
-    with Ledger.open(ledger_url, clock=clock) as ledger:
-        yield ledger
 
 
 def begin(ledger: Ledger, key: str = "k", operation: Operation = PAY) -> Begun:

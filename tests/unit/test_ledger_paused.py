@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from databases import Clock
 
 from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import Ledger
@@ -20,24 +21,11 @@ from fallback.ledger.tables import VERSION, migrations
 TURN = {"form": 1, "what": "it was"}
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(ledger_url: str, clock: Clock) -> Any:
-    with Ledger.open(ledger_url, clock=clock) as opened:
-        opened.paused.put("t", TURN)
-        yield opened
+def ledger(ledger: Ledger) -> Ledger:
+    """One that holds a paused turn."""
+    ledger.paused.put("t", TURN)
+    return ledger
 
 
 def held_by(ledger: Ledger, holder: Callable[[], Holder]) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from proxy_models import ADD, QUESTION
 
 from fallback.backend import ModelInfo
 from fallback.errors import (
@@ -22,19 +23,6 @@ from fallback.proxy.settings import ModelSettings, Settings
 from fallback.testing import ScriptedBackend
 
 PATH = "/v1/chat/completions"
-ADD = {
-    "type": "function",
-    "function": {
-        "name": "add",
-        "description": "Add two numbers.",
-        "parameters": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-            "required": ["a", "b"],
-        },
-    },
-}
-QUESTION = {"role": "user", "content": "What is 1 + 2?"}
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
 WRONG = '```tool_call\n{"name": "add", "arguments": {"a": "one", "b": 2}}\n```'
 

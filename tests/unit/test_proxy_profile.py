@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from profile_kit import profile_of
+from profile_kit import measured, profile_of
 
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.errors import ConfigurationError
@@ -48,18 +48,6 @@ class Upstream:
         pass
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(tmp_path))
-    return tmp_path
-
-
-def measured(folder: Path, **given: Any) -> Path:
-    path = folder / file_name("m", "scripted")
-    save(profile_of(INFO, **given), path)
-    return path
-
-
 def asked(
     upstream: Upstream, default: ModelSettings | None = None
 ) -> tuple[list[str], list[GenerationRequest]]:
@@ -81,8 +69,8 @@ def asked(
     return anyio.run(run), upstream.model.requests
 
 
-def test_a_profile_decides_how_the_model_is_asked(folder: Path) -> None:
-    measured(folder, endpoint="chat", num_ctx=2048, think=False, example=False)
+def test_a_profile_decides_how_the_model_is_asked(profile_folder: Path) -> None:
+    measured(profile_folder, endpoint="chat", num_ctx=2048, think=False, example=False)
     upstream = Upstream(CALL)
     calls, (request,) = asked(upstream)
     assert calls == ["ping"]
@@ -93,16 +81,16 @@ def test_a_profile_decides_how_the_model_is_asked(folder: Path) -> None:
     assert with_example.messages[0].content != request.messages[0].content
 
 
-def test_a_native_profile_can_leave_text_unread(folder: Path) -> None:
-    measured(folder, way="native", mode="native", dialect="", read_text=False)
+def test_a_native_profile_can_leave_text_unread(profile_folder: Path) -> None:
+    measured(profile_folder, way="native", mode="native", dialect="", read_text=False)
     calls, (request,) = asked(Upstream(CALL))
     assert (calls, request.mode) == ([], "native")
     calls, _ = asked(Upstream(CALL), ModelSettings(read_text=True))
     assert calls == ["ping"]
 
 
-def test_the_operators_own_settings_go_before_it(folder: Path) -> None:
-    measured(folder, endpoint="chat", num_ctx=2048)
+def test_the_operators_own_settings_go_before_it(profile_folder: Path) -> None:
+    measured(profile_folder, endpoint="chat", num_ctx=2048)
     own = ModelSettings(dialect="fenced", endpoint="generate", num_ctx=4096)
     upstream = Upstream(CALL)
     _, (request,) = asked(upstream, own)
@@ -115,27 +103,27 @@ def test_the_operators_own_settings_go_before_it(folder: Path) -> None:
 
 
 def test_a_stale_profile_is_logged_and_not_used(
-    folder: Path, caplog: pytest.LogCaptureFixture
+    profile_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    save(replace(profile_of(INFO), digest="old"), folder / file_name("m", "old"))
+    save(replace(profile_of(INFO), digest="old"), profile_folder / file_name("m", "old"))
     _, (request,) = asked(Upstream(CALL))
     assert request.mode == "native"
     (line,) = caplog.messages
     assert "fallback calibrate m" in line
 
 
-def test_the_file_of_settings_can_name_a_profile_beside_it(folder: Path) -> None:
-    path = measured(folder)
-    config = folder / "fallback.toml"
+def test_the_file_of_settings_can_name_a_profile_beside_it(profile_folder: Path) -> None:
+    path = measured(profile_folder)
+    config = profile_folder / "fallback.toml"
     config.write_text(f'[models."m"]\nprofile = "{path.name}"\n', encoding="utf-8")
     settings = load_settings(config, environ={})
     assert settings.for_model("m").profile == str(path)
     assert settings.for_model("other").profile == "auto"
 
 
-def test_a_profile_that_cannot_be_read_keeps_the_server_from_starting(folder: Path) -> None:
+def test_a_profile_that_cannot_be_read_keeps_the_server_from_starting(profile_folder: Path) -> None:
     server: Any = Upstream()
-    settings = Settings(default=ModelSettings(profile=str(folder / "none.toml")))
+    settings = Settings(default=ModelSettings(profile=str(profile_folder / "none.toml")))
     with pytest.raises(ConfigurationError, match="there is no such file"):
         Gateway(settings, upstream=server)
 

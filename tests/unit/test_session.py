@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
+from session_kit import DRIVERS, OSLO, Drive, blocking, get_weather
 
 from fallback import AsyncSession, Session
 from fallback.catalogue import Catalogue
@@ -19,38 +19,9 @@ from fallback.errors import (
 )
 from fallback.limits import Limits
 from fallback.loop.progress import StepEnded, StepStarted, ToolEnded, ToolStarted, TurnEnded
-from fallback.messages import Turn
 from fallback.parsing.events import CallReady, TextDelta
 from fallback.testing import ScriptedBackend
 from fallback.tools import Injected
-
-OSLO = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
-
-
-def get_weather(city: str) -> str:
-    """Current weather.
-
-    Args:
-        city: the city.
-    """
-    return f"fine in {city}"
-
-
-def blocking(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
-    with Session("m", [get_weather], backend=backend, **settings) as session:
-        return [session.run(question) for question in questions]
-
-
-def awaiting(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
-    async def run() -> list[Turn]:
-        async with AsyncSession("m", [get_weather], backend=backend, **settings) as session:
-            return [await session.run(question) for question in questions]
-
-    return asyncio.run(run())
-
-
-DRIVERS = pytest.mark.parametrize("drive", [blocking, awaiting])
-Drive = Callable[..., list[Turn]]
 
 
 @DRIVERS

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from session_kit import OSLO, get_weather
 
 from fallback import AsyncSession, Session
 from fallback.backend import Chunk, GenerationRequest
@@ -19,18 +20,6 @@ from fallback.limits import Limits
 from fallback.loop.progress import TurnEnded
 from fallback.messages import Turn
 from fallback.testing import ScriptedBackend
-
-OSLO = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
-
-
-def get_weather(city: str) -> str:
-    """Current weather.
-
-    Args:
-        city: the city.
-    """
-    return f"fine in {city}"
-
 
 # Broken off
 

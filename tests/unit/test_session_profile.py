@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pytest
-from profile_kit import profile_of
+from profile_kit import measured, profile_of
+from session_kit import DRIVERS, Drive, blocking
 
-from fallback import AsyncSession, Session
+from fallback import Session
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.ledger import Ledger
-from fallback.messages import Turn
 from fallback.profiles import Profiles, save
 from fallback.profiles.places import file_name
 from fallback.testing import ScriptedBackend
@@ -23,53 +19,15 @@ INFO = ModelInfo(name="m", digest="scripted")
 OSLO = '```tool_code\nget_weather(city="Oslo")\n```'
 
 
-def get_weather(city: str) -> str:
-    """Current weather.
-
-    Args:
-        city: the city.
-    """
-    return f"fine in {city}"
-
-
-def blocking(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
-    with Session("m", [get_weather], backend=backend, **settings) as session:
-        return [session.run(question) for question in questions]
-
-
-def awaiting(backend: Any, *questions: str, **settings: Any) -> list[Turn]:
-    async def run() -> list[Turn]:
-        async with AsyncSession("m", [get_weather], backend=backend, **settings) as session:
-            return [await session.run(question) for question in questions]
-
-    return asyncio.run(run())
-
-
-DRIVERS = pytest.mark.parametrize("drive", [blocking, awaiting])
-Drive = Callable[..., list[Turn]]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("FALLBACK_PROFILE_DIR", str(tmp_path))
-    return tmp_path
-
-
-def measured(folder: Path, **given: Any) -> Path:
-    path = folder / file_name("m", "scripted")
-    save(profile_of(INFO, **given), path)
-    return path
-
-
 def prompt_of(request: GenerationRequest) -> str:
     return request.messages[0].content
 
 
 @DRIVERS
 def test_a_profile_decides_mode_dialect_endpoint_example_window_and_thinking(
-    drive: Drive, folder: Path
+    drive: Drive, profile_folder: Path
 ) -> None:
-    measured(folder, example=False, endpoint="chat", num_ctx=2048, think=False)
+    measured(profile_folder, example=False, endpoint="chat", num_ctx=2048, think=False)
     backend = ScriptedBackend([OSLO, "It is fine.", "Bye."], capabilities=["tools"])
     first, _ = drive(backend, "Weather in Oslo?", "Thanks!")
     assert first.tools_used == ("get_weather",)
@@ -83,8 +41,8 @@ def test_a_profile_decides_mode_dialect_endpoint_example_window_and_thinking(
 
 
 @DRIVERS
-def test_a_native_profile_can_leave_text_unread(drive: Drive, folder: Path) -> None:
-    measured(folder, way="native", mode="native", dialect="", read_text=False)
+def test_a_native_profile_can_leave_text_unread(drive: Drive, profile_folder: Path) -> None:
+    measured(profile_folder, way="native", mode="native", dialect="", read_text=False)
     backend = ScriptedBackend([OSLO], capabilities=["tools"])
     (turn,) = drive(backend, "Weather in Oslo?")
     assert turn.steps[0].mode == "native"
@@ -92,8 +50,8 @@ def test_a_native_profile_can_leave_text_unread(drive: Drive, folder: Path) -> N
 
 
 @DRIVERS
-def test_the_callers_own_settings_go_before_the_profile(drive: Drive, folder: Path) -> None:
-    measured(folder, num_ctx=2048, think=False)
+def test_the_callers_own_settings_go_before_the_profile(drive: Drive, profile_folder: Path) -> None:
+    measured(profile_folder, num_ctx=2048, think=False)
     backend = ScriptedBackend(["Hello."], capabilities=["tools"])
     drive(backend, "Hi", dialect="fenced", num_ctx=4096, think=True)
     (request,) = backend.requests
@@ -109,8 +67,8 @@ def test_the_callers_own_settings_go_before_the_profile(drive: Drive, folder: Pa
 
 
 @DRIVERS
-def test_a_stale_profile_is_warned_of_and_left_alone(drive: Drive, folder: Path) -> None:
-    path = folder / file_name("m", "old")
+def test_a_stale_profile_is_warned_of_and_left_alone(drive: Drive, profile_folder: Path) -> None:
+    path = profile_folder / file_name("m", "old")
     save(replace(profile_of(INFO), digest="old"), path)
     said: list[str] = []
     backend = ScriptedBackend(["Hello.", "Hello."], capabilities=["tools"])
@@ -121,20 +79,20 @@ def test_a_stale_profile_is_warned_of_and_left_alone(drive: Drive, folder: Path)
 
 
 def test_a_profile_for_native_mode_is_no_reason_to_ask_a_server_that_refuses_tools(
-    folder: Path,
+    profile_folder: Path,
 ) -> None:
-    measured(folder, way="native+read", mode="native", dialect="")
+    measured(profile_folder, way="native+read", mode="native", dialect="")
     backend = ScriptedBackend(["Hello."])
     (turn,) = blocking(backend, "Hi")
     assert turn.steps[0].mode == "prompt"
 
 
 def test_a_turn_that_is_taken_up_again_is_asked_as_it_was_begun(
-    folder: Path, tmp_path: Path
+    profile_folder: Path, tmp_path: Path
 ) -> None:
     from fallback.tools import Tool
 
-    measured(folder)
+    measured(profile_folder)
     pay = Tool.from_dict(
         {"name": "pay", "description": "Pays.", "parameters": {"type": "object"}},
         handler=lambda: "paid",
@@ -153,12 +111,12 @@ def test_a_turn_that_is_taken_up_again_is_asked_as_it_was_begun(
 
 
 def test_the_ledger_is_told_the_templates_of_the_measured_dialect(
-    folder: Path, tmp_path: Path
+    profile_folder: Path, tmp_path: Path
 ) -> None:
     from fallback.templating import template_version
     from fallback.tools import Tool
 
-    measured(folder)
+    measured(profile_folder)
     save_it = Tool.from_dict(
         {"name": "save", "description": "Saves.", "parameters": {"type": "object"}},
         handler=lambda: "saved",
