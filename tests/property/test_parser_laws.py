@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from weather_kit import NOW, WEATHER
 
 from fallback import Catalogue, Parser, Reading, parse
 from fallback.limits import Limits
@@ -27,15 +28,8 @@ from fallback.testing.streaming import told
 
 CATALOGUE = Catalogue(
     [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-        {"name": "now", "parameters": {"type": "object", "properties": {}}},
+        WEATHER,
+        NOW,
         {
             "name": "write-file",
             "parameters": {

@@ -5,23 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from weather_kit import CATALOGUE
 
 from fallback import Catalogue, Parser, Reading, parse
 from fallback.testing.effort import effort
 
-CATALOGUE = Catalogue(
-    [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-        {"name": "now", "parameters": {"type": "object", "properties": {}}},
-    ]
-)
 CALL = '<tool_call>{"name": "now"}</tool_call>'
 DATA_OR_NOT = (
     f'{{"{"k" * 130}":11]TION|x[\n    "y, "tool_name": "now", "parameters": {{"path": "ac,py. '

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from weather_kit import WEATHER
 
 from fallback import Catalogue, parse
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import SHOWN, Segment
 from fallback.parsing.evidence import Evidence
 
-CATALOGUE = Catalogue(
-    [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        }
-    ]
-)
+CATALOGUE = Catalogue([WEATHER])
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 BARE = 'get_weather(city="Oslo")'
 

@@ -5,24 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from weather_kit import CATALOGUE
 
-from fallback import Catalogue, Parser, Reading, parse
+from fallback import Parser, Reading, parse
 from fallback.errors import UsageError
 from fallback.parsing.events import CallReady, CallStarted, CallWithdrawn
 
-CATALOGUE = Catalogue(
-    [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-        {"name": "now", "parameters": {"type": "object", "properties": {}}},
-    ]
-)
 OBJECT = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 TAGGED = f"<tool_call>{OBJECT}</tool_call>"
 PYTHON = 'get_weather(city="Oslo")'

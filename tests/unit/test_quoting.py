@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from weather_kit import CATALOGUE
 
-from fallback import Catalogue, Parser, Reading, parse
+from fallback import Parser, Reading, parse
 from fallback.messages import FinishReason
 from fallback.testing.effort import effort
 
-CATALOGUE = Catalogue(
-    [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-        {"name": "now", "parameters": {"type": "object", "properties": {}}},
-    ]
-)
 OBJECT = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 CALLS = {
     "tag": f"<tool_call>\n{OBJECT}\n</tool_call>",

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from weather_kit import WEATHER
 
 from fallback import Catalogue, Parser, Reading, parse
 
-CATALOGUE = Catalogue(
-    [
-        {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        }
-    ]
-)
+CATALOGUE = Catalogue([WEATHER])
 OBJECT = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 PYTHON = 'get_weather(city="Oslo")'
 TAGGED = f"<tool_call>\n{OBJECT}\n</tool_call>"
