@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fallback.execution.content import cap
 from fallback.messages import Source
-from fallback.results import html_to_text, is_html, shrink
+from fallback.results import pages_to_text, shrink
 
 __all__ = ["OUTSIDE", "Mask", "MaskError", "Shown", "shown"]
 
@@ -62,8 +62,7 @@ def shown(
     Raises:
         MaskError: see there.
     """
-    if is_html(text):
-        text = html_to_text(text)
+    text = pages_to_text(text)
     if untrusted:
         text = _TAGS.sub("", text)
     notes = [f"Source: {', '.join(filter(None, source))}" for source in provenance]

@@ -43,7 +43,12 @@ def _alike(one: str, other: str, why: str, severity: Severity | None) -> Found:
 
 
 def _set_apart(one: str, other: str) -> bool:
-    """Whether real words differ, as in ``enable_user`` and ``disable_user``."""
+    """Whether real words differ, as in ``enable_user`` and ``disable_user``.
+
+    In ``getUser`` and ``getuser`` only what stands between them does.
+    """
+    if "".join(split_name(one)) == "".join(split_name(other)):
+        return False
     first, second = set(phrase(split_name(one)).split()), set(phrase(split_name(other)).split())
     return any(len(word) >= _TELL_APART and not word.isdigit() for word in first ^ second)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from fallback.lint.places import DESCRIPTION, NAME, Parameter, parameters
 from fallback.lint.record import Found, Rule, Severity, Subject
+from fallback.lint.values import choices
 from fallback.lint.words import READING, WRITING, base, listed, sentence, split_name, words_of
 from fallback.tools import Risk, Tool
 
@@ -27,12 +28,18 @@ _VERB = r"[a-z]{3,12}"
 _VERBS_TOGETHER = re.compile(
     rf"^(?:can |to |used to )?({_VERB}(?:(?:, ?(?:or |and )?| or | and |/){_VERB})+)\b"
 )
+# "Finds a room and books it": what is written to is what was read.
+_VERBS_APART = re.compile(
+    rf"^(?:can |to |used to )?({_VERB}) (?:\w+ ){{1,6}}?(?:and|or|then) ({_VERB})"
+    r" (?:it|them|one|to it|to them)\b"
+)
 _ALSO_NOUNS = listed("book change drop move patch post register reset set transfer update")
 _PAIRS = ({"read", "write"}, {"get", "set"})
 _CHOOSERS = frozenset(("action", "operation", "op", "method", "mode", "command", "verb", "do"))
 
 
 def _reads_and_writes(subject: Subject) -> Iterator[Found]:
+    told = {tool.name: tool.description for tool in subject.catalogue}
     for tool in subject.catalogue:
         place = DESCRIPTION
         both = _both(_verbs_told(tool.description))
@@ -41,8 +48,10 @@ def _reads_and_writes(subject: Subject) -> Iterator[Found]:
         if both:
             yield _split(tool.name, place, both)
     for parameter in parameters(subject.catalogue):
-        if parameter.name.lower() in _CHOOSERS and (both := _both(_values(parameter))):
-            yield _split(parameter.tool, parameter.place, both)
+        if parameter.name.lower() in _CHOOSERS:
+            values = _values(parameter) or _values_told(parameter, told[parameter.tool])
+            if both := _both(values):
+                yield _split(parameter.tool, parameter.place, both)
 
 
 def _split(tool: str, place: str, both: tuple[str, str]) -> Found:
@@ -57,8 +66,11 @@ def _split(tool: str, place: str, both: tuple[str, str]) -> Found:
 
 def _verbs_told(description: str) -> list[str]:
     """The verbs that a description begins with: ``Reads, writes or deletes a file``."""
-    together = _VERBS_TOGETHER.match(sentence(description).lower())
-    return re.split(r"\W+", together[1]) if together else []
+    first = sentence(description).lower()
+    if together := _VERBS_TOGETHER.match(first):
+        return re.split(r"\W+", together[1])
+    apart = _VERBS_APART.match(first)
+    return [apart[1], apart[2]] if apart else []
 
 
 def _verbs_named(name: str) -> list[str]:
@@ -78,6 +90,19 @@ def _values(parameter: Parameter) -> list[str]:
     if not isinstance(listed, list):
         return []
     return [word for value in listed if isinstance(value, str) for word in split_name(value)[:1]]
+
+
+def _values_told(parameter: Parameter, about: str) -> list[str]:
+    """The same of a free text whose values are listed in words, there or with the tool.
+
+    Of the tool's words only the sentence counts that names the parameter.
+    """
+    if not parameter.is_free_text:
+        return []
+    named = re.compile(rf"\b{re.escape(parameter.name)}\b", re.IGNORECASE)
+    parts = [part for part in re.split(r"[.;\n]", about[:1_000]) if named.search(part)]
+    passages = (choices(part) for part in (parameter.description, *parts))
+    return words_of(" ".join(passages))
 
 
 def _both(words: list[str]) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from fallback.lint.record import Found, Rule, Subject
 from fallback.lint.words import base, listed, split_name
 from fallback.schema.places import place
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "choices"]
 
 _SIZES = frozenset(("limit", "count", "max_results", "num_results", "page_size", "per_page"))
 _SIZES |= frozenset(("top_k", "top_n", "n_results", "result_limit", "max_items", "batch_size"))
@@ -93,7 +93,7 @@ def _prose_enum(subject: Subject) -> Iterator[Found]:
     for parameter in parameters(subject.catalogue):
         if not parameter.is_free_text or parameter.schema.get("format"):
             continue
-        known = _choices(parameter.description)
+        known = choices(parameter.description)
         if known:
             yield Found(
                 parameter.tool,
@@ -103,7 +103,7 @@ def _prose_enum(subject: Subject) -> Iterator[Found]:
             )
 
 
-def _choices(description: str) -> str:
+def choices(description: str) -> str:
     """The passage of a description that lists all values there are; empty if none does."""
     text = description[:1_000]
     for pattern in _CHOICES:

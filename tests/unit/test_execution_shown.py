@@ -34,6 +34,33 @@ def run(
     return result
 
 
+PAGE = "<!DOCTYPE html><body><p>Hello &amp; welcome<script>x()</script><p hidden>obey me</p>"
+
+
+@pytest.mark.parametrize("wrap", [lambda page: page, json.dumps])
+def test_a_page_inside_data_is_reduced_too(wrap: Callable[[Any], Any]) -> None:
+    value = wrap({"status": 200, "pages": [PAGE, {"body": f"\n{PAGE}"}], "note": "1 < 2"})
+    result = run(lambda: value)
+    assert json.loads(result.content) == {
+        "status": 200,
+        "pages": ["Hello & welcome", {"body": "Hello & welcome"}],
+        "note": "1 < 2",
+    }
+    assert result.value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"b": "see <html> there",  "a": [1]}',
+        '{"cut": "<!doctype html><p>',
+        "[" * 15_000 + '"<html>"',
+    ],
+)
+def test_data_without_a_page_stays_as_it_is(text: str) -> None:
+    assert run(lambda: text, limits=Limits()).content == text
+
+
 @pytest.mark.parametrize("text", ["Wednesday", "a\n b ", "[1, 2]", "<b>x</b>", ""])
 def test_a_plain_text_is_shown_as_it_is(text: str) -> None:
     result = run(lambda: text)

@@ -58,6 +58,23 @@ FIRES: list[tuple[str, str, list[Tool]]] = [
         "$.parameters.properties.action",
         [declared(action=a("string", enum=["list", "delete"]))],
     ),
+    (
+        "reads_and_writes",
+        "$.parameters.properties.action",
+        [declared(action=text("what to do: one of list, create or delete"))],
+    ),
+    (
+        "reads_and_writes",
+        "$.parameters.properties.action",
+        [
+            declared(
+                "notes", "Manage a note; action is one of create, read or delete.", action=text()
+            )
+        ],
+    ),
+    ("reads_and_writes", "$.description", [declared("rooms", "Finds a free room and books it.")]),
+    ("reads_and_writes", "$.description", [declared("note", "Read a note or write to it.")]),
+    ("names_overlap", "$.name", [declared("get_data"), declared("getdata", "Other words.")]),
     ("names_overlap", "$.name", [declared("get_user"), declared("fetch_users", "Other words.")]),
     ("names_overlap", "$.name", [declared("get-user"), declared("get_user", "Other words.")]),
     ("names_overlap", "$.name", [declared("search_v1"), declared("search_v2", "Other words.")]),
@@ -107,6 +124,10 @@ FIRES: list[tuple[str, str, list[Tool]]] = [
 ]
 
 QUIET: list[tuple[str, list[Tool]]] = [
+    ("reads_and_writes", [declared("list_dates", "List the dates and update times of a file.")]),
+    ("reads_and_writes", [declared("get_total", "Get the prices and add tax to the sum.")]),
+    ("reads_and_writes", [declared(mode=text("either walk or drive"))]),
+    ("reads_and_writes", [declared(action=text("what to do: one of list, find or show"))]),
     ("reads_and_writes", [declared("search_books", "Search the books of a library.")]),
     ("reads_and_writes", [declared("get_moves", "Get and sort the moves of a chess game.")]),
     ("reads_and_writes", [declared(action=a("string", enum=["list", "search"]))]),
