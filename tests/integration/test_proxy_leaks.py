@@ -35,7 +35,7 @@ LAST = {
     "/v1/messages": {"message_stop", "error"},
     "/v1/responses": {"response.completed", "response.failed", "error"},
 }
-ROUNDS = 2
+ROUNDS = 3
 SHOWN_FDS = Path("/proc/self/fd")
 
 
@@ -178,12 +178,16 @@ def test_faults_leave_no_task_no_socket_and_no_memory_behind() -> None:
 
             await once()  # fills caches and the pool
             base = len(asyncio.all_tasks()), sockets()
-            held = objects()
+            kept = []
             for _ in range(ROUNDS):
+                held = objects()
                 await once()
-            assert await settled(lambda: len(asyncio.all_tasks()) <= base[0])
-            assert await settled(lambda: sockets() <= base[1])
-            assert objects() - held < ROUNDS * len(WIRES) * 12  # less than one for each answer
+                assert await settled(lambda: len(asyncio.all_tasks()) <= base[0])
+                assert await settled(lambda: sockets() <= base[1])
+                kept.append(objects() - held)
+            # Less than one for each answer, in one of the rounds: what leaks does so in all of
+            # them, and what is loaded late, once.
+            assert min(kept) < len(WIRES) * 12, kept
 
     run(test)
 
