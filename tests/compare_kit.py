@@ -39,6 +39,19 @@ MAIL = {
 Rule = Callable[[GenerationRequest], Any]
 
 
+def plain_cases(count: int) -> list[dict[str, Any]]:
+    """Lines of a suite, each of which wants the same call."""
+    return [
+        {
+            "id": f"c{number}",
+            "question": f"Question {number}?",
+            "tools": [WEATHER],
+            "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
+        }
+        for number in range(count)
+    ]
+
+
 def case_of(**given: Any) -> Case:
     """A case with the weather in it, unless something else is said."""
     value = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_kit import WEATHER, Watch, case_of, written
+from compare_kit import Watch, case_of, plain_cases, written
 from compare_server import Server
 
 from fallback.compare.hosts import describe, hosts_of
@@ -172,12 +172,7 @@ def test_the_command_has_the_same_results_from_a_cluster_as_by_itself(
     tmp_path: Path, servers: list[Server]
 ) -> None:
     pytest.importorskip("ray")
-    expected = [{"name": "get_weather", "arguments": {"city": "Oslo"}}]
-    cases = [
-        {"id": f"c{number}", "question": question, "tools": [WEATHER], "calls": expected}
-        for number, question in enumerate(("Oslo?", "And in Oslo?"))
-    ]
-    written(tmp_path / "two.jsonl", *cases)
+    written(tmp_path / "two.jsonl", *plain_cases(2))
     for executor in ("ray", "local"):
         command(tmp_path, executor, servers)
     assert sum(server.generations for server in servers) == 8

@@ -9,22 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from compare_kit import WEATHER, written
+from compare_kit import WEATHER, plain_cases, written
 from compare_server import Server
 
 from fallback.cli import main
 from fallback.compare.store import open_store, read_records, read_runs
 from fallback.profiles import Profile, read_profile
 
-CASES = [
-    {
-        "id": f"c{number}",
-        "question": f"Question {number}?",
-        "tools": [WEATHER],
-        "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
-    }
-    for number in range(40)
-]
+CASES = plain_cases(40)
 
 
 def pythonist(prompt: str) -> str:

@@ -9,21 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from compare_kit import WEATHER, written
+from compare_kit import plain_cases, written
 from compare_server import Server
 
 from fallback.cli import main
 from fallback.compare.store import open_store, read_records, read_runs
 
-CASES = [
-    {
-        "id": f"c{number}",
-        "question": f"Question {number}?",
-        "tools": [WEATHER],
-        "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
-    }
-    for number in range(3)
-]
+CASES = plain_cases(3)
 
 
 @pytest.fixture
