@@ -13,8 +13,10 @@ from benchmarks.clients.environments import install, versions
 from benchmarks.clients.gate import run_gate
 from benchmarks.clients.registry import CLIENTS, Client
 from benchmarks.clients.row import run_row
+from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.table import page
 
+Cases = dict[str, list[dict[str, str]]]
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks/results/clients.json"
 PAGE = ROOT / "docs/clients.md"
@@ -25,7 +27,7 @@ def main(arguments: list[str]) -> int:
     known = {client.name: client for client in CLIENTS}
     reader = argparse.ArgumentParser(prog="clients", description=__doc__)
     reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
-    reader.add_argument("--resume", action="store_true", help="leave out what has been run")
+    reader.add_argument("--resume", action="store_true", help="leave out what has passed")
     reader.add_argument("--gate", action="store_true", help="a part of all, which nothing keeps")
     given = reader.parse_args(arguments)
     if given.gate:
@@ -53,11 +55,11 @@ def run_client(client: Client, *, resume: bool) -> int:
     found = versions(folder, client.kind, client.packages)
     failed = 0
     for variant in client.variants:
-        if resume and _has_run(client.name, variant, found):
-            continue
-        cases = run_row(client, variant, folder)
+        before = _run_before(client.name, variant, found) if resume else {}
+        wanted = [scenario for scenario in SCENARIOS if not _has_passed(scenario, before)]
+        cases = run_row(client, variant, folder, wanted)
         failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
-        _keep(client, variant, found, cases)
+        _keep(client, variant, found, _merged(before, cases))
     return failed
 
 
@@ -68,12 +70,35 @@ def _kept() -> dict[str, Any]:
     return kept
 
 
-def _has_run(name: str, variant: str, found: Mapping[str, str]) -> bool:
+def _run_before(name: str, variant: str, found: Mapping[str, str]) -> Cases:
+    """What has been put to a variant of these very versions."""
     kept = _kept().get(name)
-    return kept is not None and kept["versions"] == found and variant in kept["variants"]
+    if kept is None or kept["versions"] != found:
+        return {}
+    return dict(kept["variants"].get(variant, {}))
 
 
-def _keep(client: Client, variant: str, found: Mapping[str, str], cases: Mapping[str, Any]) -> None:
+def _has_passed(scenario: Scenario, before: Cases) -> bool:
+    verdicts = [c["verdict"] for c in before.get(scenario.id, ()) if c["model"] == scenario.model]
+    return "pass" in verdicts
+
+
+def _merged(before: Cases, cases: Cases) -> Cases:
+    """Both, in the order of the scenarios; a case that has been put again counts as it is now."""
+    found = {
+        (name, case["model"]): case
+        for kept in (before, cases)
+        for name, told in kept.items()
+        for case in told
+    }
+    merged: Cases = {}
+    for scenario in SCENARIOS:
+        if case := found.get((scenario.id, scenario.model)):
+            merged.setdefault(scenario.id, []).append(case)
+    return merged
+
+
+def _keep(client: Client, variant: str, found: Mapping[str, str], cases: Cases) -> None:
     """Put one variant's results beside those of the others, and write the page."""
     everything = _kept()
     mine = everything.get(client.name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from benchmarks.clients.environments import Kind
 from benchmarks.clients.scenarios import Scenario, Task
@@ -38,6 +40,33 @@ def _shell(name: str, argument: str = "command", **more: str | bool) -> Tool:
     )
 
 
+def _python(name: str, arguments: Mapping[str, Any]) -> str:
+    """A call in the block of code that smolagents asks for."""
+    given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+    call = f"{name}({given})"
+    told = call if name == "final_answer" else f"print({call})"
+    return f"<code>\n{told}\n</code>"
+
+
+def _json(name: str, arguments: Mapping[str, Any]) -> str:
+    """A call in the JSON that LiteLLM itself asks for in a prompt."""
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def _file(name: str, arguments: Mapping[str, Any]) -> str:
+    """A whole file, as aider asks for it."""
+    return f"{name}\n```\n{' '.join(map(str, arguments.values()))}\n```"
+
+
+_LISTED = Tool(
+    name="run_commands",
+    arguments=lambda a, b: {"commands": [_command(a, b)]},
+    wrong={"no_such_argument": 1},
+    fails={"commands": ["printf 'refu%s\\n' sed >&2; exit 3"]},
+    quiet={"commands": ["true"]},
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """One client.
@@ -51,7 +80,7 @@ class Client:
         tasks: what its program can do besides asking and running tools.
         skips: what says nothing about it, with the reason: a scenario, a model of one, or a pattern
             of ``variant/scenario/model``.
-        causes: of failures that are its own, by the model of the scenario.
+        causes: of failures that are its own, by the model of the scenario or the scenario.
     """
 
     name: str
@@ -83,6 +112,11 @@ def _whole(*wires: str) -> dict[str, str]:
     return {f"{wire}/S14/*": _IN_ONE_PIECE for wire in wires}
 
 
+def _pictures(reason: str) -> dict[str, str]:
+    """Why a tool's picture says nothing about a client."""
+    return dict.fromkeys(("sees", "blind"), reason)
+
+
 _CHOICES: frozenset[Task] = frozenset({"required", "named", "none", "single"})
 _IN_ONE_PIECE = (
     "an answer in one piece has no pieces that could announce it; a client waits for it as long as"
@@ -92,6 +126,13 @@ _AGENT = {
     "S9": "its requests leave the choice to the model",
     "S13": "it sends its tools with every request of a conversation",
 }
+_LAST_ALONE = (
+    "of the calls of one reply it runs the first of the last line"
+    " (server/utils/agents/aibitat/providers/ollama.js, lines 341 to 352)"
+)
+_PASSED_ON = (
+    "what it sends to /api/generate is passed on as it is, with a prompt for tools of its own"
+)
 _AS_JSON = "these providers write a tool's picture into the message as the text of its JSON"
 _NO_CHOICE = "Ollama's wire has no tool_choice, and its client sends none"
 
@@ -152,23 +193,74 @@ CLIENTS: tuple[Client, ...] = (
             **dict.fromkeys(("compatible*/S8/sees", "compatible*/S8/blind"), _AS_JSON),
             **dict.fromkeys(("chat*/S8/sees", "chat*/S8/blind"), _AS_JSON),
         },
+        causes={
+            "waits": "its compatible provider makes nothing of an empty delta, nor Anthropic's of a"
+            " ping (transform in doStream), so that text alone resets its limit"
+        },
         variants=_both("compatible", "chat", "responses", "messages"),
     ),
     Client(
         name="smolagents",
         packages=("smolagents[openai]",),
         program="use_smolagents.py",
+        variants=("", "stream"),
         tool=replace(_ADD, answers="final_answer"),
+        tasks=frozenset({"required", "single"}),
+        skips={
+            **dict.fromkeys(("named", "none"), "a choice would bind the answer, a call, too"),
+            "cut": "it takes a reply without a call for a slip, and asks again as often as it may",
+            "S13": _AGENT["S13"],
+            "S14": "its client's limit of time is of the whole answer",
+            **_pictures("it keeps a tool's picture and tells the model its name"),
+        },
+    ),
+    Client(
+        name="smolagents-code",
+        packages=("smolagents[openai]",),
+        program="use_smolagents.py",
+        variants=("code", "code stream"),
+        tool=replace(
+            _ADD,
+            answers="final_answer",
+            writes=_python,
+            seam="\n</code>\n<code>\n",
+            wrong={"no_such_argument": 1},
+        ),
+        skips={
+            **dict.fromkeys(("S9", "S13", "S16"), "it sends no tools"),
+            "S18": "it takes a reply without code for a slip, and asks again as often as it may",
+            "S6": "it sends no tools, and nothing is read from a text without them",
+            "S14": "its client's limit of time is of the whole answer",
+            **_pictures("it keeps a tool's picture and tells the model its name"),
+        },
     ),
     Client(
         name="litellm",
         packages=("litellm",),
         program="use_litellm.py",
-        causes={
-            "two": "it numbers the calls of one piece only (Delta in types/utils.py), so that the "
-            "second of two streamed calls becomes a part of the first (BerriAI/litellm#33678)"
-        },
+        tool=_SHOWING,
+        tasks=_CHOICES | {"later", "impatient"},
+        skips={**_whole("ollama", "chat"), "ollama*/S9/*": _NO_CHOICE},
+        causes=dict.fromkeys(
+            ("two", "ten", "S21"),
+            "it numbers the calls of one piece only (Delta in types/utils.py), so that the second"
+            " of two streamed calls becomes a part of the first (BerriAI/litellm#33678)",
+        ),
         variants=("ollama", "ollama stream", "chat", "chat stream"),
+    ),
+    Client(
+        name="litellm-generate",
+        packages=("litellm",),
+        program="use_litellm.py",
+        variants=("generate", "generate stream"),
+        tool=replace(_ADD, writes=_json),
+        tasks=frozenset({"later"}),
+        skips={
+            **dict.fromkeys(("S4", "S10", "S21"), "it reads a reply as one call"),
+            **dict.fromkeys(("S5", "S6"), "it reads a call where a reply is nothing else"),
+            **dict.fromkeys(("slips", "S9", "S14", "S16", "S20"), _PASSED_ON),
+            **_pictures("it writes results into the prompt as text"),
+        },
     ),
     Client(
         name="llama-index",
@@ -185,6 +277,34 @@ CLIENTS: tuple[Client, ...] = (
         packages=("autogen-ext[ollama,openai]", "autogen-agentchat"),
         program="use_autogen.py",
         variants=("ollama", "chat"),
+    ),
+    Client(
+        name="aider",
+        packages=("aider-chat",),
+        program="use_aider.py",
+        tool=Tool(name="sums.txt", arguments=lambda a, b: {"a": a, "b": b}, wrong={}, writes=_file),
+        tasks=frozenset({"impatient"}),
+        skips={
+            **dict.fromkeys(("S7", "S8", "S9", "S13", "S16"), "it has no tools"),
+            **dict.fromkeys(
+                ("S4", "S10", "S21"), "of a file that stands twice in a reply the last counts"
+            ),
+            "S6": "it has no tools, and nothing is read from a text without them",
+        },
+    ),
+    Client(
+        name="crewai",
+        packages=("crewai",),
+        program="use_crewai.py",
+        variants=("", "stream"),
+        skips={
+            **_AGENT,
+            **_pictures("its tools return text"),
+            "S14": "its client's limit of time is of the whole answer",
+            "long": "it takes a window that it does not know for one of 8192 tokens, and sums up"
+            " what is longer",
+        },
+        causes={"prose": "it leaves out the text beside calls"},
     ),
     Client(
         name="claude-code",
@@ -221,9 +341,30 @@ CLIENTS: tuple[Client, ...] = (
         tool=_shell("bash", description="Add two numbers"),
     ),
     Client(
+        name="cline",
+        kind="npm",
+        packages=("cline",),
+        program="use_cline.py",
+        tool=replace(_LISTED, picture=("read_files", {"files": [{"path": "{work}/pixel.png"}]})),
+        tasks=frozenset({"impatient"}),
+        skips=_AGENT,
+    ),
+    Client(
+        name="continue",
+        kind="npm",
+        packages=("@continuedev/cli",),
+        program="use_continue.py",
+        tool=_shell("Bash"),
+        skips={
+            **_AGENT,
+            **_pictures("its tool for files reads a picture's bytes as text"),
+            "S14": "its requests have no limit of time that could be set",
+        },
+    ),
+    Client(
         name="qwen-code",
         kind="npm",
-        packages=("@qwen-code/qwen-code",),
+        packages=("@qwen-code/qwen-code@latest", "node@22"),
         program="use_qwen_code.py",
         tool=_shell("run_shell_command", is_background=False),
     ),
@@ -249,9 +390,6 @@ CLIENTS: tuple[Client, ...] = (
             *("copilot", "ollama-vscode", "zed", "continue-ide", "roo", "open-webui"),
             *("librechat", "anythingllm", "home-assistant", "dify", "goose", "raycast"),
         ),
-        skips={
-            "anythingllm/S4/*": "of the calls of one reply it runs the first of the last line "
-            "(server/utils/agents/aibitat/providers/ollama.js, lines 341 to 352)"
-        },
+        skips={f"anythingllm/{scenario}/*": _LAST_ALONE for scenario in ("S4", "S10", "S21")},
     ),
 )

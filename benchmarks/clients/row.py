@@ -55,8 +55,8 @@ def _put(
             made[name] = Program(_command(client, variant, folder), environ, home)
             stack.callback(made[name].end)
         for scenario in scenarios:
-            if scenario.task == "discover" and scenario.task not in client.tasks:
-                continue  # the other case of S1 shows what it looks for by itself
+            if _is_besides(client, scenario):
+                continue
             verdict, note = absent(client, variant, scenario) or _verdict(
                 client,
                 scenario,
@@ -74,6 +74,11 @@ def _put(
     return cases
 
 
+def _is_besides(client: Client, scenario: Scenario) -> bool:
+    """Whether another case of the same scenario is the one for this client."""
+    return scenario.task == "discover" and scenario.task not in client.tasks
+
+
 def through_tap(scenario: Scenario) -> bool:
     """Whether it looks at what the client asks for."""
     return scenario.how in ("tapped", "odd")
@@ -86,24 +91,24 @@ def absent(client: Client, variant: str, scenario: Scenario) -> tuple[str, str] 
     if scenario.task and scenario.task not in client.tasks:
         return "absent", f"its program has not learned the task {scenario.task!r}"
     if scenario.needs and getattr(client.tool, scenario.needs) is None:
-        return "absent", f"nothing of it is registered that {_NEEDS[scenario.needs]}"
+        lacks = _LACKS.get(scenario.needs)
+        return ("skip", lacks) if lacks else ("absent", f"nothing is registered: {scenario.needs}")
     return None
 
 
-_NEEDS = {
-    "fails": "fails",
-    "quiet": "returns nothing",
-    "picture": "shows a picture",
-    "revealed": "is told later",
-    "spaced": "stands in a namespace",
+_LACKS = {
+    "revealed": "it tells all its tools at once",
+    "spaced": "none of its tools stands in a namespace",
 }
+"""What says nothing about a client that lacks it, since no client can be made to have it."""
 
 
 def _verdict(client: Client, scenario: Scenario, wrong: str | None) -> tuple[str, str]:
     if isinstance(wrong, DoesNotApply):
         return "skip", wrong
-    if wrong and scenario.model in client.causes:
-        return "fail", f"{client.causes[scenario.model]}: {wrong}"
+    cause = client.causes.get(scenario.model) or client.causes.get(scenario.id)
+    if wrong and cause:
+        return "fail", f"{cause}: {wrong}"
     return ("fail", wrong) if wrong else ("pass", "")
 
 

@@ -32,6 +32,8 @@ class Tool:
         picture: a call that returns a picture.
         revealed: a call that looks for a tool which is not told at first, and a call of that tool.
         spaced: a call of a tool that stands in a namespace.
+        writes: how the model is taught by the client itself to write a call; None for our way.
+        seam: what stands between two such calls, if more than a line's end, and falls away.
     """
 
     name: str
@@ -43,40 +45,48 @@ class Tool:
     picture: Named | None = None
     revealed: tuple[Named, Named] | None = None
     spaced: Named | None = None
+    writes: Callable[[str, Mapping[str, Any]], str] | None = None
+    seam: str = "\n"
+
+    def written(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Any call as a model writes it."""
+        if self.writes:
+            return self.writes(name, arguments)
+        told = json.dumps({"name": name, "arguments": arguments})
+        return f"```tool_call\n{told}\n```"
 
     def call(self, a: int, b: int) -> str:
-        """The call as a model writes it."""
-        return _written(self.name, self.arguments(a, b))
+        """The call that adds two numbers."""
+        return self.written(self.name, self.arguments(a, b))
+
+    def calls(self, *pairs: tuple[int, int]) -> str:
+        """The calls of one reply."""
+        return "\n".join(self.call(a, b) for a, b in pairs).replace(self.seam, "\n")
 
     def answer(self, text: str) -> str:
         """The last reply."""
-        return _written(self.answers, {"answer": text}) if self.answers else text
-
-
-def _written(name: str, arguments: Mapping[str, Any], work: str = "") -> str:
-    told = json.dumps({"name": name, "arguments": arguments}).replace("{work}", work)
-    return f"```tool_call\n{told}\n```"
+        return self.written(self.answers, {"answer": text}) if self.answers else text
 
 
 def script(tool: Tool, work: str = "") -> dict[str, Any]:
     """The scripted server's models, one for each case, that call this tool."""
-    call, other = tool.call(1, 2), tool.call(3, 4)
+    call, two = tool.call(1, 2), tool.calls((1, 2), (3, 4))
     final = tool.answer("The sum is 3.")
     tools = ["completion", "tools"]
     models = {
         "text": [tool.answer("Paris is it.")],
         "call": [call, final],
-        "two": [f"{call}\n{other}", tool.answer("3 and 7.")],
+        "two": [two, tool.answer("3 and 7.")],
         "prose": [f"Let me add.\n\n{call}", final],
         "thinks": [f"<think>secretly a sum</think>{call}", final],
-        "slips": [_written(tool.name, tool.wrong), call, final],
-        "unknown": [_written("no_such_tool", {"a": 1}), tool.answer("I cannot.")],
+        "slips": [tool.written(tool.name, tool.wrong), call, final],
+        "unknown": [tool.written("no_such_tool", {"a": 1}), tool.answer("I cannot.")],
         "required": ["I would rather not.", call, final],
         "named": ["I would rather not.", call, final],
         "none": ["It is 3."],
-        "single": [f"{call}\n{other}", final],
+        "single": [two, final],
         "ten": [
-            *("\n".join(tool.call(a, b) for a, b in two) for two in TEN),
+            *(tool.calls(*pairs) for pairs in TEN),
             tool.answer("All done."),
         ],
         "later": [call, final, tool.answer("As I said, 3.")],
@@ -105,18 +115,22 @@ def _troubles(call: str, final: str) -> dict[str, Any]:
 
 def _more(tool: Tool, work: str) -> dict[str, Any]:
     """Those that need what not every client's tools can."""
+
+    def placed(call: Named) -> str:
+        return tool.written(*call).replace("{work}", work)
+
     made: dict[str, Any] = {}
     done = tool.answer("It is done.")
     for name, arguments in (("fails", tool.fails), ("quiet", tool.quiet)):
         if arguments is not None:
-            made[name] = [_written(tool.name, arguments), done]
+            made[name] = [tool.written(tool.name, arguments), done]
     if tool.picture is not None:
-        shown = [_written(*tool.picture, work), tool.answer("It is red.")]
+        shown = [placed(tool.picture), tool.answer("It is red.")]
         made["blind"] = shown
         made["sees"] = {"replies": shown, "capabilities": ["completion", "vision"]}
     if tool.revealed is not None:
         search, called = tool.revealed
-        made["deferred"] = [_written(*search, work), _written(*called, work), done]
+        made["deferred"] = [placed(search), placed(called), done]
     if tool.spaced is not None:
-        made["spaced"] = [_written(*tool.spaced), done]
+        made["spaced"] = [tool.written(*tool.spaced), done]
     return made

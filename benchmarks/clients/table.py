@@ -9,16 +9,11 @@ from benchmarks.clients.scenarios import TITLES
 
 __all__ = ["page"]
 
-NOT_RUN_CLIENTS = (
-    "`cline`",
-    "`@continuedev/cli`",
-    "`crewai`",
-    "`aider-chat`",
-    "the code agent of `smolagents`",
-    "LiteLLM's `ollama/`",
-)
+Notes = dict[tuple[str, str], dict[str, list[str]]]
+"""By scenario and what is to be said: the rows of which it is said, with their cases."""
 _MARKS = {"fail": "**FAIL**", "pass": "pass", "skip": "–", "absent": "not run"}
 """The first that one of a scenario's cases has is the row's."""
+_MEANINGS = {"fail": "**fails**: ", "skip": "not applicable: ", "absent": ""}
 
 _HEAD = """\
 # Real clients
@@ -37,8 +32,8 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     names = list(TITLES)
     lines = [_HEAD, "| client | versions | " + " | ".join(names) + " |"]
     lines.append("| --- | --- |" + " --- |" * len(names))
-    notes: list[str] = []
-    left_out: list[str] = []
+    notes: Notes = {}
+    left_out: Notes = {}
     for client, kept in results.items():
         versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
         versions = versions or "bodies by hand"
@@ -50,38 +45,37 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     lines += ["", "`–`: not applicable; the reasons are below.", ""]
     lines += [f"- **{name}**: {title}" for name, title in TITLES.items()]
     if notes:
-        lines += ["", "## Failures, and what does not apply", "", *dict.fromkeys(notes)]
-    lines += ["", "## Not run", ""]
-    left = [*(f"`{name}`" for name in others), *NOT_RUN_CLIENTS]
-    lines += [f"Clients: {', '.join(left)}."]
+        lines += ["", "## Failures, and what does not apply", "", *_together(notes)]
+    if others or left_out:
+        lines += ["", "## Not run", ""]
+    if others:
+        lines += [f"Clients: {', '.join(f'`{name}`' for name in others)}."]
     if left_out:
         lines += ["", "Cases:", "", *_together(left_out)]
     return "\n".join(lines) + "\n"
 
 
-def _mark(
-    row: str, name: str, cases: list[dict[str, str]], notes: list[str], left_out: list[str]
-) -> str:
+def _mark(row: str, name: str, cases: list[dict[str, str]], notes: Notes, left_out: Notes) -> str:
     """``pass``, ``FAIL``, ``–`` or ``not run``; what needs a reason is noted."""
     for case in cases:
-        place = f"{name} (`{case['model']}`)"
-        if case["verdict"] == "fail":
-            notes.append(f"- {row}, {place}: **fails**: {_plain(case['note'])}")
-        elif case["verdict"] == "skip":
-            notes.append(f"- {row}, {name}: not applicable: {_plain(case['note'])}")
-        elif case["verdict"] == "absent":
-            left_out.append(f"{place}: {row}")
+        verdict = case["verdict"]
+        if verdict != "pass":
+            told = (name, _MEANINGS[verdict] + _plain(case["note"]))
+            kept = (left_out if verdict == "absent" else notes).setdefault(told, {})
+            kept.setdefault(row, []).append(case["model"])
     verdicts = [case["verdict"] for case in cases]
     return next((mark for verdict, mark in _MARKS.items() if verdict in verdicts), "not run")
 
 
-def _together(left_out: list[str]) -> list[str]:
-    """One line for each case, with the rows in which it was not put."""
-    rows: dict[str, list[str]] = {}
-    for told in left_out:
-        place, _, row = told.partition(": ")
-        rows.setdefault(place, []).append(row)
-    return [f"- {place}: {', '.join(names)}" for place, names in sorted(rows.items())]
+def _together(notes: Notes) -> list[str]:
+    """One line for each reason and the cases that it is about, with their rows."""
+    lines = []
+    for (name, told), rows in sorted(notes.items(), key=lambda note: int(note[0][0][1:])):
+        by_models: dict[str, list[str]] = {}
+        for row, models in rows.items():
+            by_models.setdefault(", ".join(f"`{model}`" for model in models), []).append(row)
+        lines += [f"- {name} ({m}): {told}: {', '.join(of)}" for m, of in by_models.items()]
+    return lines
 
 
 def _plain(note: str) -> str:

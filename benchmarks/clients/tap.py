@@ -62,6 +62,8 @@ class _Tap:
     def __init__(self, target: str) -> None:
         self._target = target
         self._http = httpx.AsyncClient(trust_env=False, timeout=None)  # noqa: S113 -- the client's own limits count
+        for name in tuple(self._http.headers):
+            del self._http.headers[name]  # what a client does not send counts too
         self.asked: list[dict[str, Any]] = []
         self.odd = False
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,6 +182,23 @@ def test_what_the_tap_adds_stands_at_every_place_where_a_kind_does() -> None:
     assert body["messages"][0]["content"] == parts
 
 
+def test_the_tap_adds_nothing_to_what_a_client_sends(pair: Pair) -> None:
+    # Codex sends no user-agent, and is told every name that its user could have typed.
+    urls = (f"{pair.url}/api/tags", f"{pair.tapped}/api/tags")
+    listings = [_bare_get(url)["models"] for url in urls]
+    assert listings[0] == listings[1]
+    assert {"call", "call:latest"} <= {model["name"] for model in listings[1]}
+
+
+def _bare_get(url: str) -> Any:
+    connection = http.client.HTTPConnection(url.removeprefix("http://").partition("/")[0])
+    try:
+        connection.request("GET", "/api/tags")
+        return json.load(connection.getresponse())
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize("model", ["two", "dead", "long"])
 def test_a_call_that_did_not_run_as_asked_fails(model: str) -> None:
     (scenario,) = [s for s in SCENARIOS if s.model == model]
@@ -204,5 +223,5 @@ def test_a_failure_is_marked_and_explained_on_the_page() -> None:
     kept = {"some": {"versions": {"some": "1"}, "variants": {"chat": {"S3": [failed]}}}}
     told = page(kept, ["other"])
     assert "| some chat | some 1 | not run | not run | **FAIL** | not run |" in told
-    assert "- some chat, S3 (`call`): **fails**: ran / nothing" in told
+    assert "- S3 (`call`): **fails**: ran / nothing: some chat" in told
     assert "`other`" in told

@@ -22,24 +22,35 @@ def program(name: str) -> str:
     return str(FOLDER / "node_modules/.bin" / name)
 
 
-def run(command: Sequence[str], **environ: str) -> list[dict[str, Any]]:
-    """Run it in an empty folder; the JSON lines that it has printed.
+def _own_path() -> str:
+    """The package's folder before all others: it may have brought a node of its own."""
+    return f"{FOLDER / 'node_modules/.bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def start(command: Sequence[str], **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run it in the working folder until it ends.
 
     The runner ends what takes too long: that is no failure that the client has reported.
-
-    Raises:
-        RuntimeError: it printed none, with its last words.
     """
     WORK.mkdir(exist_ok=True)
-    ended = subprocess.run(
+    return subprocess.run(
         command,
         cwd=WORK,
-        env={**os.environ, **environ},
+        env={**os.environ, "PATH": _own_path(), **environ},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def run(command: Sequence[str], **environ: str) -> list[dict[str, Any]]:
+    """The JSON lines that it has printed.
+
+    Raises:
+        RuntimeError: it printed none, with its last words.
+    """
+    ended = start(command, **environ)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
     if not lines:
         told = (ended.stderr.strip() or ended.stdout.strip()).splitlines() or ["nothing printed"]

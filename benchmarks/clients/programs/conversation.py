@@ -8,6 +8,7 @@ such as demanding a call; the runner puts only those that the registry names for
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -57,7 +58,9 @@ def serve(answer: Callable[[str, str], str]) -> None:
         ran.clear()
         text, error = "", None
         try:
-            text = answer(_case["model"], _case["prompt"])
+            # Some clients draw on the terminal, and leave the line that our answer begins with.
+            with contextlib.redirect_stdout(sys.stderr):
+                text = answer(_case["model"], _case["prompt"])
         except Exception as failure:  # noqa: BLE001 -- whatever a client raises is its report
             error = f"{type(failure).__name__}: {failure}"[:500] or "error"
         print("OUTCOME " + json.dumps({"text": text, "ran": ran, "error": error}), flush=True)
