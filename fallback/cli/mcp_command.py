@@ -13,11 +13,13 @@ from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import context_values
 from fallback.cli.options import Context, Masked, NeededToolFiles, Scopes, Tenant, User
 from fallback.cli.output import only_json
-from fallback.cli.serving import started
+from fallback.cli.serving import started, stopped
 from fallback.errors import ConfigurationError
 from fallback.policy import ExecutionContext, Policy
 
 __all__ = ["mcp"]
+
+_HINT = "clients of MCP reach the tools there"
 
 
 def mcp(
@@ -112,5 +114,6 @@ def serve_tools(
         if http is None:
             on_stdio(service, out)
         else:
-            on_http(service, http, on_start=partial(started, out=out))
+            on_http(service, http, on_start=partial(started, hint=_HINT, out=out))
+            stopped()
     return ExitCode.OK

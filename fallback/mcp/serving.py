@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -83,7 +84,8 @@ def on_http(service: Service, port: int, *, on_start: Callable[[str], object]) -
         listener = socket.create_server((LOOPBACK, port))
     except OSError as error:
         raise ConfigurationError(f"port {port}: {error.strerror}") from error
-    with listener:
+    # uvicorn passes its signal on when it has shut down in good order; that is then no failure.
+    with listener, contextlib.suppress(KeyboardInterrupt):
         on_start(f"http://{LOOPBACK}:{listener.getsockname()[1]}/mcp")
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=2

@@ -152,11 +152,13 @@ def test_it_is_the_same_over_http_for_this_machine_only(arguments: list[str]) ->
         failed, text = anyio.run(work)
         foreign = httpx.post(url, json={}, headers={"Host": "evil.example"})
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=20)
     assert not failed
     assert "order 7 of ada" in text
     assert foreign.status_code in (403, 421)
-    assert process.returncode in (0, 130)
+    assert process.returncode == 0
+    assert "fallback: clients of MCP reach the tools there; Ctrl-C stops it\n" in errors
+    assert errors.splitlines()[-1] == "fallback: stopped"
 
 
 def test_whoever_is_told_its_address_can_connect_at_once() -> None:
