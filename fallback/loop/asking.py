@@ -28,6 +28,7 @@ from fallback.loop.window import Fitted, fit, shown
 from fallback.messages import Message, Mode
 from fallback.rendering.opening import Opening, opening, opening_of_any
 from fallback.rendering.text import offered
+from fallback.schema.held import held
 from fallback.templating import to_json
 from fallback.tools import Tool
 
@@ -188,7 +189,7 @@ class Asking:
             only = next(iter(self._tools))
         schema: dict[str, Any] | None
         if only is not None:
-            opened, schema = opening(dialect, only.name), only.parameters
+            opened, schema = opening(dialect, only.name), held(only.parameters)
         else:
             opened, schema = opening_of_any(dialect), self._any_call()
         if opened.closing and schema is not None and self._may_format:
@@ -210,7 +211,7 @@ class Asking:
 def _call_of(tool: Tool) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
+        "properties": {"name": {"const": tool.name}, "arguments": held(tool.parameters)},
         "required": ["name", "arguments"],
         "additionalProperties": False,
     }

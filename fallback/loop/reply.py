@@ -15,6 +15,7 @@ from typing import Any
 from fallback.backend import Chunk
 from fallback.errors import BackendError
 from fallback.loop.actions import Generate, Generation
+from fallback.loop.runaway import Runaway
 from fallback.messages import FinishReason, Problem, Reading, Suppressed, Usage
 from fallback.parsing.events import BatchComplete, CallReady, Event, ReasoningDelta
 from fallback.parsing.parser import Parser, chosen_tool
@@ -44,6 +45,7 @@ class Reply:
         self._begun = self._written = 0
         self._num_ctx: int | None = None
         self._cut = False
+        self._runaway = Runaway()
         self._finish: FinishReason | None = None
 
     @property
@@ -70,6 +72,8 @@ class Reply:
             self._text.append(chunk.text)
             self._written += chunk.pieces
             events += self._parser.feed(chunk.text)
+            if self._action.closing and self._begun and self._runaway.feed(chunk.text):
+                self._finish = "length"
         self._tool_calls.extend(chunk.tool_calls)
         self._path = chunk.path or self._path
         self._usage = chunk.usage or self._usage

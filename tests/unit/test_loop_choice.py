@@ -347,3 +347,45 @@ def test_a_malformed_call_that_is_not_required_may_be_answered_in_words(mode: st
     driver = Driver(mode=mode)
     driver.play(first, oslo(mode), "Fine.")
     assert "plain answer" in driver.last(1)
+
+
+ADD = Tool.from_dict(
+    {
+        "name": "add",
+        "description": "Adds.",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "number"}},
+            "required": ["a", "b"],
+        },
+    },
+    handler=lambda a, b: a + b,
+)
+
+
+@pytest.mark.parametrize("choice", ["required", "add"])
+def test_a_whole_number_is_given_an_end_where_the_reply_is_held_to_a_schema(choice: str) -> None:
+    driver = Driver(catalogue=Catalogue([ADD]), tool_choice=choice)
+    driver.play(continued(' {"a": 1, "b": 2}'), "Three.")
+    sent = driver.requests[0].request.format
+    assert sent is not None
+    assert sent["properties"]["a"] == {"type": "integer", "minimum": -(2**62), "maximum": 2**62}
+    assert ADD.parameters["properties"]["a"] == {"type": "integer"}
+
+
+def test_a_number_that_runs_away_is_not_waited_for() -> None:
+    endless = {"content": ' {"a": 1, "b": 1.' + "0" * 4000, "prefilled": True}
+    right = {"content": ' {"a": 1, "b": 2}', "prefilled": True}
+    backend = ScriptedBackend([endless, right, "Three."], chunk_size=5)
+    turn = Session("any", [ADD], backend=backend, mode="prompt", tool_choice="add").run("1 + 2?")
+    assert (turn.answer, turn.tools_used) == ("Three.", ("add",))
+    assert len(backend.delivered[0]) < 100
+    assert [p.kind for p in turn.steps[0].problems] == ["truncated"]
+
+
+def test_digits_inside_a_text_are_no_number_that_runs_away() -> None:
+    say = Tool.from_function(lambda text: text, name="say")  # it needs a name
+    written = {"content": ' {"text": "a \\" ' + "7" * 400 + '"}', "prefilled": True}
+    backend = ScriptedBackend([written, "Said."], chunk_size=5)
+    turn = Session("any", [say], backend=backend, mode="prompt", tool_choice="say").run("Say it.")
+    assert turn.steps[0].results[0].value == 'a " ' + "7" * 400
