@@ -7,7 +7,8 @@ business.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 Mode = Literal["native", "prompt"]
@@ -79,6 +80,10 @@ class ToolCall:
     dialect: str = "native"
     span: Span = Span(0, 0)
     repairs: tuple[str, ...] = ()
+
+    def apart(self) -> ToolCall:
+        """The same call with arguments of its own, for somebody who may change them."""
+        return replace(self, arguments=deepcopy(self.arguments))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

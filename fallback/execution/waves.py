@@ -75,8 +75,8 @@ def wave(
         for job in jobs:
             if wake.requested:
                 return
-            yield ToolStarted(job.call)
-            yield ToolEnded(job.call, run(job))
+            yield ToolStarted(job.call.apart())
+            yield ToolEnded(job.call.apart(), run(job))
         return
     yield from _in_threads(jobs, run, min(len(jobs), width), wake)
 
@@ -93,8 +93,8 @@ def _in_threads(
         try:
             while not wake.requested:
                 job = waiting.get_nowait()
-                told.put(ToolStarted(job.call))
-                told.put(ToolEnded(job.call, run(job)))
+                told.put(ToolStarted(job.call.apart()))
+                told.put(ToolEnded(job.call.apart(), run(job)))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 # it is raised where the wave is awaited
@@ -143,8 +143,8 @@ async def awave(
         for job in jobs:
             if wake.requested:
                 return
-            yield ToolStarted(job.call)
-            yield ToolEnded(job.call, await run(job))
+            yield ToolStarted(job.call.apart())
+            yield ToolEnded(job.call.apart(), await run(job))
         return
     waiting = iter(jobs)
     told: asyncio.Queue[Told | BaseException | None] = asyncio.Queue()
@@ -152,8 +152,8 @@ async def awave(
     async def work() -> None:
         try:
             while not wake.requested and (job := next(waiting, None)) is not None:
-                told.put_nowait(ToolStarted(job.call))
-                told.put_nowait(ToolEnded(job.call, await run(job)))
+                told.put_nowait(ToolStarted(job.call.apart()))
+                told.put_nowait(ToolEnded(job.call.apart(), await run(job)))
         except Exception as error:  # noqa: BLE001 # it is raised where the wave is awaited
             told.put_nowait(error)
         finally:

@@ -104,7 +104,7 @@ class Batch:
         if any(same == canonical(j.call.name, j.call.arguments) for j in self._early.values()):
             return None
         self._calls = (*(job.call for job in self._early.values()), call)
-        admitted = self._admit(call)
+        admitted = self._admit(call.apart())
         if isinstance(admitted, ToolResult):
             return None
         self._early[call.id] = admitted
@@ -127,7 +127,8 @@ class Batch:
             calls: of one reply, in the model's order.
             settled: results that are there already, by the call's id: these are not run again.
         """
-        self._calls = calls
+        # What was checked, asked about and put on record is what runs: nobody else has these.
+        calls = self._calls = tuple(call.apart() for call in calls)
         repeats = copies(calls)
         self._results |= settled or {}
         open_ = [c for c in calls if c.id not in repeats and c.id not in self._results]

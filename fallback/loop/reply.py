@@ -123,9 +123,16 @@ class Reply:
         return self._untold(events), generation
 
     def _untold(self, events: list[Event]) -> list[Event]:
-        """Without the calls that an earlier reply of the same step has told already."""
+        """Without the calls that an earlier reply of the same step has told already.
+
+        What a listener does to a call that it is told of is not done to the call that will run.
+        """
         told = self._action.told
-        return [e for e in events if not (isinstance(e, CallReady) and e.call.span.end <= told)]
+        return [
+            replace(event, call=event.call.apart()) if isinstance(event, CallReady) else event
+            for event in events
+            if not (isinstance(event, CallReady) and event.call.span.end <= told)
+        ]
 
     def _complete(self, parser: Parser, finish: FinishReason) -> list[Event]:
         """Close a call that was begun for the model, if it has written the arguments and no more.

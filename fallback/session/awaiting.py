@@ -174,10 +174,11 @@ class AsyncSession(SessionBase):
                 if chunk is None:
                     break
                 for event in reply.feed(chunk):
+                    job = drive.early_job(action, event)
                     yield event
-                    if job := drive.early_job(action, event):
+                    if job is not None:
                         drive.early[job.call.id] = asyncio.ensure_future(self._make(drive, job))
-                        yield ToolStarted(job.call)
+                        yield ToolStarted(job.call.apart())
                 if drive.must_stop(action) and not reply.finished:
                     finish = "cancelled"
                     break

@@ -225,10 +225,11 @@ class Session(SessionBase):
         try:
             for chunk in stream:
                 for event in reply.feed(chunk):
+                    job = drive.early_job(action, event)
                     yield event
-                    if job := drive.early_job(action, event):
+                    if job is not None:
                         drive.early[job.call.id] = begin(job, partial(self._make, drive, True))
-                        yield ToolStarted(job.call)
+                        yield ToolStarted(job.call.apart())
                 if reply.finished:
                     break
                 if drive.must_stop(action):
