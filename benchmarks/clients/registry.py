@@ -29,13 +29,14 @@ def _command(a: int, b: int) -> str:
     return f"echo {a} {b} >> sums.txt; echo $(({a}))+{b}=$(({a}+{b}))"
 
 
-def _shell(name: str, argument: str = "command", **more: str | bool) -> Tool:
+def _shell(name: str, argument: str = "command", last: str = "", **more: str | bool) -> Tool:
+    """A tool that runs commands; each does ``last`` at its end."""
     return Tool(
         name=name,
-        arguments=lambda a, b: {argument: _command(a, b), **more},
+        arguments=lambda a, b: {argument: _command(a, b) + last, **more},
         wrong={"no_such_argument": 1},
         # The word itself stands in the result alone.
-        fails={argument: "printf 'refu%s\\n' sed >&2; exit 3", **more},
+        fails={argument: f"printf 'refu%s\\n' sed >&2{last}; exit 3", **more},
         quiet={argument: "true", **more},
     )
 
@@ -171,6 +172,7 @@ CLIENTS: tuple[Client, ...] = (
         name="openai-agents",
         packages=("openai-agents",),
         program="use_openai_agents.py",
+        tool=_SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips=_whole("chat", "responses"),
         variants=("chat", "chat stream", "responses", "responses stream"),
@@ -270,12 +272,23 @@ CLIENTS: tuple[Client, ...] = (
             "llama-index-core",
         ),
         program="use_llama_index.py",
+        tool=_SHOWING,
+        tasks=frozenset({"required", "named", "later", "impatient"}),
+        skips=dict.fromkeys(
+            ("none", "single"), "its agent can name a tool to begin with, and no more"
+        ),
         variants=("ollama", "chat"),
     ),
     Client(
         name="autogen",
         packages=("autogen-ext[ollama,openai]", "autogen-agentchat"),
         program="use_autogen.py",
+        tasks=frozenset({"later"}),
+        skips={
+            "S9": "its agent leaves the choice to the model",
+            "S14": _IN_ONE_PIECE,
+            **_pictures("the results of its tools are text"),
+        },
         variants=("ollama", "chat"),
     ),
     Client(
@@ -366,13 +379,28 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@qwen-code/qwen-code@latest", "node@22"),
         program="use_qwen_code.py",
-        tool=_shell("run_shell_command", is_background=False),
+        tool=replace(
+            # What a command prints before it ends at once is lost on its way to the client.
+            _shell("run_shell_command", last="; sleep 0.5", is_background=False),
+        ),
+        skips={
+            **_AGENT,
+            **_pictures("it takes a model that it does not know for one that cannot see"),
+            "S11": "a tool that it tells later is called through one that it always tells",
+            "S14": "its limit of time is of the whole answer",
+        },
     ),
     Client(
         name="langchain-js",
         kind="npm",
         packages=("@langchain/ollama", "@langchain/core", "zod"),
         program="use_langchain.mjs",
+        tasks=frozenset({"later"}),
+        skips={
+            **_pictures("it takes no message of a tool but text"),
+            "S9": _NO_CHOICE,
+            "S14": "it has no limit of time",
+        },
         variants=("", "stream"),
     ),
     Client(
@@ -380,6 +408,9 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("ai@6", "ollama-ai-provider-v2@3", "ai-sdk-ollama@3", "zod"),
         program="use_ai_sdk.mjs",
+        tool=_SHOWING,
+        tasks=_CHOICES | {"later", "impatient"},
+        skips=_whole("ollama-ai-provider-v2", "ai-sdk-ollama"),
         variants=_both("ollama-ai-provider-v2", "ai-sdk-ollama"),
     ),
     Client(

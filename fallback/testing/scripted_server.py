@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,8 @@ class _Server:
         is_chat = request.url.path.endswith("chat")
         lines = self.lines(body, model, reply, chat=is_chat)
         if body.get("stream") is False:
-            return JSONResponse(_joined([json.loads(line) async for line in lines], chat=is_chat))
+            whole = await _while_there(request, _listed_lines(lines))
+            return JSONResponse(_joined(whole, chat=is_chat) if whole else {})
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     async def lines(
@@ -219,6 +220,26 @@ def _listed(name: str, model: Model) -> dict[str, Any]:
         "details": _DETAILS,
         "capabilities": list(model.capabilities),
     }
+
+
+async def _listed_lines(lines: AsyncIterator[bytes]) -> list[Any]:
+    return [json.loads(line) async for line in lines]
+
+
+async def _while_there(request: Request, making: Coroutine[Any, Any, list[Any]]) -> list[Any]:
+    """What is being made; it is given up, and is nothing, when whoever asked has gone."""
+    made, gone = asyncio.create_task(making), asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait((made, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await made if made.done() else []
+    finally:
+        for task in (made, gone):
+            task.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _unknown(body: Mapping[str, Any]) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -249,6 +250,15 @@ def test_a_client_that_leaves_ends_the_generation(servers: Pair) -> None:
         if servers.seen()["broken_off"] > before:
             break
     assert servers.seen()["open"] == 0
+
+
+def test_a_client_that_leaves_ends_a_generation_that_is_passed_through(servers: Pair) -> None:
+    body = json.dumps({"model": "silent", "prompt": "Hi", "stream": False})
+    connection = http.client.HTTPConnection(servers.url.removeprefix("http://"), timeout=60)
+    connection.request("POST", "/api/generate", body)
+    assert any(servers.seen()["open"] == 1 for _ in range(1000))
+    connection.close()
+    assert any(servers.seen()["open"] == 0 for _ in range(1000))
 
 
 # S20: the window

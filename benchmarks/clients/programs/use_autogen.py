@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conversation import URL, VARIANT, add, serve
+from conversation import ROUNDS, URL, VARIANT, add, serve, task
 
 _INFO: dict[str, Any] = {
     "vision": False,
@@ -34,11 +34,19 @@ async def _answer(model: str, prompt: str) -> str:
 
     client = _client(model)
     agent = AssistantAgent(
-        "adder", model_client=client, tools=[add], reflect_on_tool_use=True, max_tool_iterations=5
+        "adder",
+        model_client=client,
+        tools=[add],
+        reflect_on_tool_use=True,
+        max_tool_iterations=ROUNDS,
     )
-    result = await agent.run(task=prompt)
+    told = list((await agent.run(task=prompt)).messages)
+    if task() == "later":
+        # An agent without tools goes on with what the other has seen.
+        talker = AssistantAgent("talker", model_client=client, model_context=agent.model_context)
+        told += (await talker.run(task="What was it again?")).messages
     await client.close()
-    said = [m for m in result.messages if isinstance(m, TextMessage | ThoughtEvent)]
+    said = [m for m in told if isinstance(m, TextMessage | ThoughtEvent)]
     return "\n".join(m.content for m in said if m.source != "user")
 
 

@@ -20,7 +20,7 @@ async function ask(chat, messages) {
   return reply;
 }
 
-async function answer(model, prompt, ran) {
+async function answer({ model, prompt, task }, ran) {
   const add = tool(
     async ({ a, b }) => {
       ran.push([a, b]);
@@ -33,7 +33,8 @@ async function answer(model, prompt, ran) {
       schema: z.object({ a: z.number().int(), b: z.number().int() }),
     },
   );
-  const chat = new ChatOllama({ model, baseUrl: process.env.ADAPTER_URL }).bindTools([add]);
+  const bare = new ChatOllama({ model, baseUrl: process.env.ADAPTER_URL });
+  const chat = bare.bindTools([add]);
   const messages = [new HumanMessage(prompt)];
   const said = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -48,16 +49,19 @@ async function answer(model, prompt, ran) {
       );
     }
   }
+  if (task === 'later') {
+    const reply = await ask(bare, [...messages, new HumanMessage('What was it again?')]);
+    said.push(reply.text);
+  }
   return said.join('\n');
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { model, prompt } = JSON.parse(line);
   const ran = [];
   let text = '';
   let error = null;
   try {
-    text = await answer(model, prompt, ran);
+    text = await answer(JSON.parse(line), ran);
   } catch (failure) {
     error = String(failure?.message ?? failure).slice(0, 500) || 'error';
   }

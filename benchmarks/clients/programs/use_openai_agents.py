@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conversation import IMPATIENCE, ROUNDS, URL, VARIANT, add, serve, task
+import conversation
+from conversation import IMPATIENCE, PICTURE, ROUNDS, URL, VARIANT, is_picture, serve, task
 
 _CHOICES: dict[str, dict[str, Any]] = {  # the SDK itself lets a choice bind the first reply alone
     "required": {"tool_choice": "required"},
@@ -13,6 +14,16 @@ _CHOICES: dict[str, dict[str, Any]] = {  # the SDK itself lets a choice bind the
     "none": {"tool_choice": "none"},
     "single": {"parallel_tool_calls": False},
 }
+
+
+def add(a: int, b: int) -> Any:
+    """Add two numbers."""
+    import agents
+
+    text = conversation.add(a, b)
+    if is_picture(a, b):
+        return agents.ToolOutputImage(image_url=f"data:image/png;base64,{PICTURE}")
+    return text
 
 
 async def _run(agent: Any, told: Any) -> Any:

@@ -8,7 +8,9 @@ from command import HOME, program, run, serve
 from conversation import URL
 
 # Otherwise every turn is followed by another of its own, about what to remember.
-_SETTINGS = {"memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False}}
+_SETTINGS = {
+    "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+}
 
 
 def answer(model: str, prompt: str) -> str:
