@@ -23,6 +23,8 @@ GATE: dict[str, tuple[str, ...]] = {
     "ai-sdk": ("compatible stream", "chat", "responses stream", "messages stream"),
     "pydantic-ai": ("chat stream", "messages"),
     "openai-agents": ("chat", "responses stream"),
+    "langchain-js": ("stream",),
+    "ai-sdk-native": ("ollama-ai-provider-v2 stream", "ai-sdk-ollama"),
 }
 """Clients, and the ways of using them that are run: each wire once, whole or streamed."""
 GATE_SCENARIOS = frozenset({"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S15", "S16", "S20"})

@@ -36,7 +36,7 @@ def _shell(name: str, argument: str = "command", last: str = "", **more: str | b
         arguments=lambda a, b: {argument: _command(a, b) + last, **more},
         wrong={"no_such_argument": 1},
         # The word itself stands in the result alone.
-        fails={argument: f"printf 'refu%s\\n' sed >&2{last}; exit 3", **more},
+        fails={argument: f"printf 'thirteen is refu%s\\n' sed >&2{last}; exit 3", **more},
         quiet={argument: "true", **more},
     )
 
@@ -63,7 +63,7 @@ _LISTED = Tool(
     name="run_commands",
     arguments=lambda a, b: {"commands": [_command(a, b)]},
     wrong={"no_such_argument": 1},
-    fails={"commands": ["printf 'refu%s\\n' sed >&2; exit 3"]},
+    fails={"commands": ["printf 'thirteen is refu%s\\n' sed >&2; exit 3"]},
     quiet={"commands": ["true"]},
 )
 
@@ -174,7 +174,13 @@ CLIENTS: tuple[Client, ...] = (
         program="use_openai_agents.py",
         tool=_SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
-        skips=_whole("chat", "responses"),
+        skips={
+            **_whole("chat", "responses"),
+            **dict.fromkeys(
+                ("chat*/S8/sees", "chat*/S8/blind"),
+                "on OpenAI's chat wire it keeps the text alone of a tool's result",
+            ),
+        },
         variants=("chat", "chat stream", "responses", "responses stream"),
     ),
     Client(
@@ -322,12 +328,14 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="claude-code",
         kind="npm",
-        packages=("@anthropic-ai/claude-code",),
+        packages=("@anthropic-ai/claude-code@latest",),
         program="use_claude_code.py",
         tool=replace(
             _shell("Bash", description="Add two numbers"),
             picture=("Read", {"file_path": "{work}/pixel.png"}),
+            revealed=(("ToolSearch", {"query": "select:CronList"}), ("CronList", {})),
         ),
+        tasks=frozenset({"impatient"}),
         skips=_AGENT,
     ),
     Client(
@@ -351,7 +359,11 @@ CLIENTS: tuple[Client, ...] = (
         program="use_opencode.py",
         skips=_AGENT,
         variants=("chat", "messages"),
-        tool=_shell("bash", description="Add two numbers"),
+        tool=replace(
+            _shell("bash", description="Add two numbers"),
+            picture=("read", {"filePath": "{work}/pixel.png"}),
+        ),
+        tasks=frozenset({"impatient"}),
     ),
     Client(
         name="cline",
@@ -386,6 +398,7 @@ CLIENTS: tuple[Client, ...] = (
         skips={
             **_AGENT,
             **_pictures("it takes a model that it does not know for one that cannot see"),
+            "cut": "it asks four times for the rest of a reply that is cut off",
             "S11": "a tool that it tells later is called through one that it always tells",
             "S14": "its limit of time is of the whole answer",
         },
@@ -410,7 +423,19 @@ CLIENTS: tuple[Client, ...] = (
         program="use_ai_sdk.mjs",
         tool=_SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
-        skips=_whole("ollama-ai-provider-v2", "ai-sdk-ollama"),
+        skips={
+            **_whole("ollama-ai-provider-v2", "ai-sdk-ollama"),
+            "single": "Ollama's wire has no word for one call at a time",
+            **dict.fromkeys(("ai-sdk-ollama*/S9/required", "ai-sdk-ollama*/S9/named"), _NO_CHOICE),
+            **dict.fromkeys(
+                ("ollama-ai-provider-v2*/S8/sees", "ollama-ai-provider-v2*/S8/blind"), _AS_JSON
+            ),
+        },
+        causes={
+            "waits": "ai-sdk-ollama makes nothing of a line without text",
+            "small": "ollama-ai-provider-v2 reads no reason in Ollama's form of an error, and shows"
+            " the status",
+        },
         variants=_both("ollama-ai-provider-v2", "ai-sdk-ollama"),
     ),
     Client(
@@ -421,6 +446,11 @@ CLIENTS: tuple[Client, ...] = (
             *("copilot", "ollama-vscode", "zed", "continue-ide", "roo", "open-webui"),
             *("librechat", "anythingllm", "home-assistant", "dify", "goose", "raycast"),
         ),
-        skips={f"anythingllm/{scenario}/*": _LAST_ALONE for scenario in ("S4", "S10", "S21")},
+        tasks=frozenset({"later", "impatient"}),
+        skips={
+            "S9": _AGENT["S9"],
+            **_pictures("the bodies by hand have none"),
+            **{f"anythingllm/{scenario}/*": _LAST_ALONE for scenario in ("S4", "S10", "S21")},
+        },
     ),
 )

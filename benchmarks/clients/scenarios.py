@@ -107,7 +107,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(id="S7", model="slips", judge=expect(text=_SUM, ran=_ONCE, requests=3)),
     Scenario(id="S7", model="unknown", judge=expect(text=("I cannot.",), ran=[], requests=2)),
-    Scenario(id="S8", model="fails", needs="fails", judge=has_once("refused")),
+    Scenario(id="S8", model="fails", needs="fails", judge=has_once("thirteen is refused")),
     Scenario(id="S8", model="quiet", needs="quiet", judge=has_once("")),
     Scenario(id="S8", model="sees", needs="picture", judge=sees_the_picture(1)),
     Scenario(id="S8", model="blind", needs="picture", judge=sees_the_picture(0)),

@@ -37,10 +37,8 @@ def answer(model: str, prompt: str) -> str:
         OLLAMA_API_BASE=URL,
     )
     history = _HISTORY.read_text(encoding="utf-8") if _HISTORY.is_file() else ""
-    lines = history.splitlines()
-    asked = {line.strip() for line in (*prompt.splitlines(), "")}
-    answered = [line for line in lines if line.strip() not in asked]
-    said = [line for line in answered if not line.startswith(("#", ">"))]
+    lines = history.partition("\n#### ")[2].splitlines()[1:]  # what stands above is what was asked
+    said = [line for line in lines if line.strip() and not line.startswith(("#", ">"))]
     failed = [line for line in lines if line.startswith("> litellm.") or "Error:" in line]
     if failed and not said:
         raise RuntimeError(failed[-1])

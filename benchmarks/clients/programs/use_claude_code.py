@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from command import program, run, serve
-from conversation import URL
+from conversation import IMPATIENCE, URL, task
+
+_PATIENCE = str(int(IMPATIENCE * 1000))
+_IMPATIENT = {
+    "CLAUDE_ENABLE_STREAM_WATCHDOG": "1",
+    "CLAUDE_STREAM_IDLE_TIMEOUT_MS": _PATIENCE,
+    "CLAUDE_STREAM_FIRST_BYTE_TIMEOUT_MS": _PATIENCE,
+}
 
 
 def answer(model: str, prompt: str) -> str:
@@ -19,6 +26,7 @@ def answer(model: str, prompt: str) -> str:
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         DISABLE_AUTOUPDATER="1",
         CLAUDE_CODE_MAX_RETRIES="2",
+        **(_IMPATIENT if task() == "impatient" else {}),
     )
     said = [
         block["text"]

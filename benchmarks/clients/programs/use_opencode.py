@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from command import WORK, program, run, serve
-from conversation import URL, VARIANT
+from conversation import IMPATIENCE, URL, VARIANT, task
 
 _PACKAGES = {"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"}
-_MODELS = (
-    *("text", "call", "two", "prose", "thinks", "slips", "unknown", "dead", "dies", "half"),
-    *(
-        "after",
-        "refuses",
-        "long",
-        "side",
-        "ten",
-        "fails",
-        "quiet",
-        "small",
-        "empty",
-        "cut",
-        "silent",
-    ),
-)
 
 
 def answer(model: str, prompt: str) -> str:
     WORK.mkdir(exist_ok=True)
-    window = {"context": 131072, "output": 4096}
+    known = {
+        "limit": {"context": 131072, "output": 4096},
+        "attachment": True,
+        "modalities": {"input": ["text", "image"], "output": ["text"]},
+    }
+    options: dict[str, Any] = {"baseURL": f"{URL}/v1", "apiKey": "none"}
+    if task() == "impatient":
+        options["chunkTimeout"] = int(IMPATIENCE * 1000)
     provider = {
         "npm": _PACKAGES[VARIANT],
-        "options": {"baseURL": f"{URL}/v1", "apiKey": "none"},
-        "models": {name: {"limit": window} for name in _MODELS},
+        "options": options,
+        "models": dict.fromkeys((model, "side"), known),
     }
     config = {
         "provider": {"adapter": provider},

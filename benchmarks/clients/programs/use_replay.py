@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bodies import APPS, App, Call
-from conversation import ROUNDS, SCHEMA, URL, VARIANT, add, serve
+from conversation import IMPATIENCE, ROUNDS, SCHEMA, URL, VARIANT, add, serve, task
 
 _FUNCTION = {"name": "add", "description": "Add two numbers.", "parameters": SCHEMA}
+_AGAIN = "What was it again?"
 _TOOLS = [{"type": "function", "function": _FUNCTION}]
 _DETAILS = ("format", "family", "parameter_size", "quantization_level")
 _OLDEST = (0, 6, 4)
@@ -31,6 +32,10 @@ def answer(model: str, prompt: str) -> str:
         text, calls = read(app, model, messages)
         said.append(text)
         if not calls:
+            if task() == "later":
+                again = {"role": "user", "content": _AGAIN}
+                messages += [{"role": "assistant", "content": text}, again]
+                said.append(read(app, model, messages)[0])
             return "\n".join(said)
         kept = text if app.kept == "all" else ""
         told = [_written(app, call) for call in calls]
@@ -97,6 +102,8 @@ def _shown(app: App, told: Mapping[str, Any]) -> None:
 def _body(app: App, model: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
     body = {"model": model, "messages": messages, "stream": True, **app.body}
     if app.tools_for_user and messages[-1]["role"] != "user":
+        return body
+    if messages[-1]["content"] == _AGAIN:  # in a mode of the app that has no tools
         return body
     return {**body, "tools": _TOOLS}
 
@@ -186,7 +193,9 @@ def _open(path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str])
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json", **headers}
     try:
-        return urllib.request.urlopen(urllib.request.Request(URL + path, data, headers))  # noqa: S310 -- the address is of the server under test
+        request = urllib.request.Request(URL + path, data, headers)  # noqa: S310 -- the address is of the server under test
+        patience = IMPATIENCE if task() == "impatient" else None  # for each piece, not for all
+        return urllib.request.urlopen(request, timeout=patience)  # noqa: S310 -- the same
     except urllib.error.HTTPError as failure:
         told = json.load(failure)["error"]
         text = told["message"] if path.startswith("/v1") else told
