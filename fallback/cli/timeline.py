@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
 from fallback.cli.output import can_show, visible
+from fallback.loop.ending import no_answer
 from fallback.loop.progress import (
     Progress,
     StepEnded,
@@ -100,7 +101,8 @@ class Timeline:
             self._line("not run", f"{suppressed.reason}: {shortened(suppressed.text)}", "yellow")
 
     def _end(self, turn: Turn) -> None:
-        if turn.answer.strip():
+        # Why there is none is said below.
+        if turn.answer.strip() and turn.answer != no_answer(turn.detail):
             said = turn.steps[-1].raw.strip() if turn.steps else ""
             above = said == turn.answer.strip() and len(said) > REPEATED_CHARS
             self._line("answer", "(as above)" if above else turn.answer.strip(), "bold")

@@ -192,12 +192,12 @@ class Flow:
         if last.status == "begun" and not again:
             raise FlowError(
                 f"step {last.name!r} was broken off, and nobody knows what it has changed; look"
-                " what has happened, and say that it may be asked again"
+                " what has happened, and say that it may be asked again (again=True, --again)"
             )
         if last.status == "failed" and last.changed and not again:
             raise FlowError(
                 f"step {last.name!r} failed after {', '.join(last.changed)} had run; look what has"
-                " happened, and say that it may be asked again"
+                " happened, and say that it may be asked again (again=True, --again)"
             )
         return replace(record, steps=record.steps[:-1]), last
 

@@ -148,3 +148,15 @@ def test_a_long_result_is_cut_and_says_by_how_much() -> None:
     lines = shortened("a\n" * 100)
     assert lines.count("\n") == SHOWN_LINES
     assert lines.endswith("more characters")
+
+
+def test_why_there_is_no_answer_is_said_once() -> None:
+    out = io.StringIO()
+    turn = ask(
+        Session("any", backend=ScriptedBackend(["", ""])),
+        "Say something.",
+        Timeline(Console(file=out, soft_wrap=True)),
+    )
+    assert turn.answer == "No answer: the model's reply stayed the same: empty reply."
+    assert out.getvalue().count("stayed the same") == 1
+    assert "stopped   failed: the model's reply stayed the same: empty reply" in out.getvalue()
