@@ -149,11 +149,13 @@ class Asking:
         gone = conversation[before.dropped : after.dropped]
         turns = sum(message.role == "user" for message in gone)
         parts = []
-        if after.shortened != before.shortened:
+        longer = replace(after, shortened=before.shortened)
+        if shown(conversation, after) != shown(conversation, longer):
             parts.append("tool results are shortened")
         if turns:
             parts.append(f"earlier turns are left out ({turns})")
-        return f"the window of {self.window.gauge.num_ctx} tokens is full: {', '.join(parts)}"
+        what = ", ".join(parts) or "earlier messages are left out"
+        return f"the window of {self.window.gauge.num_ctx} tokens is full: {what}"
 
     def _render(self, mode: Mode, messages: tuple[Message, ...]) -> GenerationRequest:
         if self._aside:

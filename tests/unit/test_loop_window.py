@@ -107,6 +107,21 @@ def test_then_the_oldest_turns_go_whole(mode: str) -> None:
 
 
 @MODES
+def test_the_note_says_only_what_was_left_out(mode: str) -> None:
+    talk: list[Message] = []
+    for n in range(40):
+        talk += [Message(role="user", content=f"Question {n}? " + "x" * 400)]
+        talk += [Message(role="assistant", content=f"Answer {n}.")]
+    server = Small(6000)
+    driver = Driver(mode=mode, limits=SMALL)
+    reply = server.says("Fine.")
+    turn = driver.play(reply, reply, history=tuple(talk))
+    (note,) = (note for note in turn.steps[0].notes if "window" in note)
+    assert "earlier turns are left out" in note
+    assert "results" not in note
+
+
+@MODES
 def test_a_turn_that_cannot_fit_ends_with_the_numbers(mode: str) -> None:
     server = Small(40)
     driver = Driver(mode=mode, limits=SMALL, instructions="Be brief. " * 30)
