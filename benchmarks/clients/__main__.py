@@ -56,10 +56,10 @@ def run_client(client: Client, *, resume: bool) -> int:
     failed = 0
     for variant in client.variants:
         before = _run_before(client.name, variant, found) if resume else {}
-        wanted = [scenario for scenario in SCENARIOS if not _has_passed(scenario, before)]
+        wanted = [scenario for scenario in SCENARIOS if not has_passed(scenario, before)]
         cases = run_row(client, variant, folder, wanted)
         failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
-        _keep(client, variant, found, _merged(before, cases))
+        _keep(client, variant, found, merged(before, cases))
     return failed
 
 
@@ -78,12 +78,13 @@ def _run_before(name: str, variant: str, found: Mapping[str, str]) -> Cases:
     return dict(kept["variants"].get(variant, {}))
 
 
-def _has_passed(scenario: Scenario, before: Cases) -> bool:
+def has_passed(scenario: Scenario, before: Cases) -> bool:
+    """Whether a case need not be put again."""
     verdicts = [c["verdict"] for c in before.get(scenario.id, ()) if c["model"] == scenario.model]
     return "pass" in verdicts
 
 
-def _merged(before: Cases, cases: Cases) -> Cases:
+def merged(before: Cases, cases: Cases) -> Cases:
     """Both, in the order of the scenarios; a case that has been put again counts as it is now."""
     found = {
         (name, case["model"]): case
@@ -110,7 +111,13 @@ def _keep(client: Client, variant: str, found: Mapping[str, str], cases: Cases) 
     known = [known.name for known in CLIENTS]
     everything = {name: everything[name] for name in known if name in everything}
     RESULTS.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page(everything, not_run(everything)), encoding="utf-8")
+    PAGE.write_text(written(everything), encoding="utf-8")
+
+
+def written(kept: Mapping[str, Any]) -> str:
+    """The page of what has been kept."""
+    remarks = {client.name: client.remark for client in CLIENTS if client.name in kept}
+    return page(kept, not_run(kept), remarks)
 
 
 def not_run(kept: Mapping[str, Any]) -> list[str]:

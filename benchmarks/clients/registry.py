@@ -59,6 +59,11 @@ def _file(name: str, arguments: Mapping[str, Any]) -> str:
     return f"{name}\n```\n{' '.join(map(str, arguments.values()))}\n```"
 
 
+_BASH = replace(
+    _shell("Bash", description="Add two numbers"),
+    picture=("Read", {"file_path": "{work}/pixel.png"}),
+    revealed=(("ToolSearch", {"query": "select:CronList"}), ("CronList", {})),
+)
 _LISTED = Tool(
     name="run_commands",
     arguments=lambda a, b: {"commands": [_command(a, b)]},
@@ -78,10 +83,13 @@ class Client:
         program: file in ``programs``; an npm package's is run by node, or by Python when it is a
             command.
         variants: each a way of using it, and a row of the table.
+        tool: what it offers.
+        tools: what it offers instead, by a pattern of variants.
         tasks: what its program can do besides asking and running tools.
         skips: what says nothing about it, with the reason: a scenario, a model of one, or a pattern
             of ``variant/scenario/model``.
         causes: of failures that are its own, by the model of the scenario or the scenario.
+        remark: what else was seen of it.
     """
 
     name: str
@@ -90,9 +98,16 @@ class Client:
     program: str
     variants: tuple[str, ...] = ("",)
     tool: Tool = _ADD
+    tools: Mapping[str, Tool] = field(default_factory=dict)
     tasks: frozenset[Task] = frozenset()
     skips: Mapping[str, str] = field(default_factory=dict)
     causes: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
+
+    def tool_of(self, variant: str) -> Tool:
+        """What a variant offers."""
+        others = (tool for pattern, tool in self.tools.items() if fnmatchcase(variant, pattern))
+        return next(others, self.tool)
 
     def skip(self, variant: str, scenario: Scenario) -> str | None:
         """Why a case says nothing about a variant, if it does not."""
@@ -131,6 +146,9 @@ _LAST_ALONE = (
     "of the calls of one reply it runs the first of the last line"
     " (server/utils/agents/aibitat/providers/ollama.js, lines 341 to 352)"
 )
+_TEXT_ALONE = "on OpenAI's chat wire it keeps the text alone of a tool's result"
+_ASKS_AGAIN = "it takes a reply without a call for a slip, and asks again as often as it may"
+_NOTHING_ELSE = "it reads a call where a reply is nothing else"
 _PASSED_ON = (
     "what it sends to /api/generate is passed on as it is, with a prompt for tools of its own"
 )
@@ -176,10 +194,7 @@ CLIENTS: tuple[Client, ...] = (
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("chat", "responses"),
-            **dict.fromkeys(
-                ("chat*/S8/sees", "chat*/S8/blind"),
-                "on OpenAI's chat wire it keeps the text alone of a tool's result",
-            ),
+            **dict.fromkeys(("chat*/S8/sees", "chat*/S8/blind"), _TEXT_ALONE),
         },
         variants=("chat", "chat stream", "responses", "responses stream"),
     ),
@@ -211,33 +226,25 @@ CLIENTS: tuple[Client, ...] = (
         name="smolagents",
         packages=("smolagents[openai]",),
         program="use_smolagents.py",
-        variants=("", "stream"),
+        variants=("", "stream", "code", "code stream"),
         tool=replace(_ADD, answers="final_answer"),
+        tools={
+            "code*": replace(
+                _ADD,
+                answers="final_answer",
+                writes=_python,
+                seam="\n</code>\n<code>\n",
+                wrong={"no_such_argument": 1},
+            )
+        },
         tasks=frozenset({"required", "single"}),
         skips={
+            **{f"code*/{scenario}/*": "it sends no tools" for scenario in ("S9", "S13", "S16")},
+            "code*/S6/*": "it sends no tools, and nothing is read from a text without them",
+            "code*/S18/*": _ASKS_AGAIN,
+            "cut": _ASKS_AGAIN,
             **dict.fromkeys(("named", "none"), "a choice would bind the answer, a call, too"),
-            "cut": "it takes a reply without a call for a slip, and asks again as often as it may",
             "S13": _AGENT["S13"],
-            "S14": "its client's limit of time is of the whole answer",
-            **_pictures("it keeps a tool's picture and tells the model its name"),
-        },
-    ),
-    Client(
-        name="smolagents-code",
-        packages=("smolagents[openai]",),
-        program="use_smolagents.py",
-        variants=("code", "code stream"),
-        tool=replace(
-            _ADD,
-            answers="final_answer",
-            writes=_python,
-            seam="\n</code>\n<code>\n",
-            wrong={"no_such_argument": 1},
-        ),
-        skips={
-            **dict.fromkeys(("S9", "S13", "S16"), "it sends no tools"),
-            "S18": "it takes a reply without code for a slip, and asks again as often as it may",
-            "S6": "it sends no tools, and nothing is read from a text without them",
             "S14": "its client's limit of time is of the whole answer",
             **_pictures("it keeps a tool's picture and tells the model its name"),
         },
@@ -246,29 +253,27 @@ CLIENTS: tuple[Client, ...] = (
         name="litellm",
         packages=("litellm",),
         program="use_litellm.py",
+        variants=_both("ollama", "chat", "generate"),
         tool=_SHOWING,
+        tools={"generate*": replace(_ADD, writes=_json)},
         tasks=_CHOICES | {"later", "impatient"},
-        skips={**_whole("ollama", "chat"), "ollama*/S9/*": _NO_CHOICE},
+        skips={
+            **_whole("ollama", "chat"),
+            "ollama*/S9/*": _NO_CHOICE,
+            **{f"generate*/{s}/*": "it reads a reply as one call" for s in ("S4", "S10", "S21")},
+            **{f"generate*/{s}/*": _NOTHING_ELSE for s in ("S5", "S6")},
+            **{f"generate*/{s}/*": _PASSED_ON for s in ("S9", "S14", "S16", "S20")},
+            "generate*/S7/slips": _PASSED_ON,
+            **dict.fromkeys(
+                ("generate*/S8/sees", "generate*/S8/blind"),
+                "it writes results into the prompt as text",
+            ),
+        },
         causes=dict.fromkeys(
             ("two", "ten", "S21"),
             "it numbers the calls of one piece only (Delta in types/utils.py), so that the second"
             " of two streamed calls becomes a part of the first (BerriAI/litellm#33678)",
         ),
-        variants=("ollama", "ollama stream", "chat", "chat stream"),
-    ),
-    Client(
-        name="litellm-generate",
-        packages=("litellm",),
-        program="use_litellm.py",
-        variants=("generate", "generate stream"),
-        tool=replace(_ADD, writes=_json),
-        tasks=frozenset({"later"}),
-        skips={
-            **dict.fromkeys(("S4", "S10", "S21"), "it reads a reply as one call"),
-            **dict.fromkeys(("S5", "S6"), "it reads a call where a reply is nothing else"),
-            **dict.fromkeys(("slips", "S9", "S14", "S16", "S20"), _PASSED_ON),
-            **_pictures("it writes results into the prompt as text"),
-        },
     ),
     Client(
         name="llama-index",
@@ -280,9 +285,14 @@ CLIENTS: tuple[Client, ...] = (
         program="use_llama_index.py",
         tool=_SHOWING,
         tasks=frozenset({"required", "named", "later", "impatient"}),
-        skips=dict.fromkeys(
-            ("none", "single"), "its agent can name a tool to begin with, and no more"
-        ),
+        skips={
+            **dict.fromkeys(
+                ("none", "single"), "its agent can name a tool to begin with, and no more"
+            ),
+            "ollama/S9/*": _NO_CHOICE,
+            "chat/S8/sees": _TEXT_ALONE,
+            "chat/S8/blind": _TEXT_ALONE,
+        },
         variants=("ollama", "chat"),
     ),
     Client(
@@ -301,6 +311,7 @@ CLIENTS: tuple[Client, ...] = (
         name="aider",
         packages=("aider-chat",),
         program="use_aider.py",
+        remark="when the upstream fails it asks nine times in 80 seconds before it says so",
         tool=Tool(name="sums.txt", arguments=lambda a, b: {"a": a, "b": b}, wrong={}, writes=_file),
         tasks=frozenset({"impatient"}),
         skips={
@@ -330,13 +341,15 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@anthropic-ai/claude-code@latest",),
         program="use_claude_code.py",
-        tool=replace(
-            _shell("Bash", description="Add two numbers"),
-            picture=("Read", {"file_path": "{work}/pixel.png"}),
-            revealed=(("ToolSearch", {"query": "select:CronList"}), ("CronList", {})),
-        ),
+        # With a schema the answer is a call, too.
+        variants=("", "all tools", "schema"),
+        tools={"schema": replace(_BASH, answers="StructuredOutput")},
+        tool=_BASH,
         tasks=frozenset({"impatient"}),
-        skips=_AGENT,
+        skips={
+            "all tools/S11/*": "without its search it tells all its tools at once",
+            **_AGENT,
+        },
     ),
     Client(
         name="codex",
@@ -370,6 +383,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("cline",),
         program="use_cline.py",
+        remark="when the upstream fails it asks again for 70 seconds before it says so",
         tool=replace(_LISTED, picture=("read_files", {"files": [{"path": "{work}/pixel.png"}]})),
         tasks=frozenset({"impatient"}),
         skips=_AGENT,
@@ -379,6 +393,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@continuedev/cli",),
         program="use_continue.py",
+        remark="when the upstream fails it asks again for two minutes before it says so",
         tool=_shell("Bash"),
         skips={
             **_AGENT,
@@ -391,6 +406,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@qwen-code/qwen-code@latest", "node@22"),
         program="use_qwen_code.py",
+        remark="when the upstream fails it asks again for 100 seconds before it says so",
         tool=replace(
             # What a command prints before it ends at once is lost on its way to the client.
             _shell("run_shell_command", last="; sleep 0.5", is_background=False),

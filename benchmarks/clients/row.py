@@ -32,7 +32,7 @@ def run_row(
     # New servers each time: what the adapter has learned of a model would change the next run.
     with (
         tempfile.TemporaryDirectory(prefix="clients-") as made,
-        running(script(client.tool, f"{made}/home/work"), Path(made)) as pair,
+        running(script(client.tool_of(variant), f"{made}/home/work"), Path(made)) as pair,
     ):
         return _put(client, variant, folder, pair, Path(made), scenarios)
 
@@ -90,7 +90,7 @@ def absent(client: Client, variant: str, scenario: Scenario) -> tuple[str, str] 
         return "skip", reason
     if scenario.task and scenario.task not in client.tasks:
         return "absent", f"its program has not learned the task {scenario.task!r}"
-    if scenario.needs and getattr(client.tool, scenario.needs) is None:
+    if scenario.needs and getattr(client.tool_of(variant), scenario.needs) is None:
         lacks = _LACKS.get(scenario.needs)
         return ("skip", lacks) if lacks else ("absent", f"nothing is registered: {scenario.needs}")
     return None

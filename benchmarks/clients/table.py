@@ -27,8 +27,16 @@ in time, is a failure.
 """
 
 
-def page(results: Mapping[str, Any], others: list[str]) -> str:
-    """Markdown of all results; ``others`` are clients that the script knows and has not run."""
+def page(
+    results: Mapping[str, Any], others: list[str], remarks: Mapping[str, str] | None = None
+) -> str:
+    """Markdown of all results.
+
+    Args:
+        results: of all clients that have been run.
+        others: those that the script knows and has not run.
+        remarks: what else was seen of a client.
+    """
     names = list(TITLES)
     lines = [_HEAD, "| client | versions | " + " | ".join(names) + " |"]
     lines.append("| --- | --- |" + " --- |" * len(names))
@@ -46,6 +54,9 @@ def page(results: Mapping[str, Any], others: list[str]) -> str:
     lines += [f"- **{name}**: {title}" for name, title in TITLES.items()]
     if notes:
         lines += ["", "## Failures, and what does not apply", "", *_together(notes)]
+    told = [f"- {client}: {remark}" for client, remark in (remarks or {}).items() if remark]
+    if told:
+        lines += ["", "## What else was seen", "", *told]
     if others or left_out:
         lines += ["", "## Not run", ""]
     if others:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from benchmarks.clients import case
-from benchmarks.clients.__main__ import PAGE, RESULTS, not_run
+from benchmarks.clients.__main__ import PAGE, RESULTS, has_passed, merged, written
 from benchmarks.clients.case import Program, judge
 from benchmarks.clients.environments import own_environ
 from benchmarks.clients.gate import GATE, GATE_SCENARIOS
 from benchmarks.clients.judges import DoesNotApply, Outcome
-from benchmarks.clients.registry import CLIENTS
+from benchmarks.clients.registry import CLIENTS, Client
 from benchmarks.clients.row import PROGRAMS, absent, through_tap
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.scripts import script
@@ -215,13 +215,32 @@ def test_a_failure_of_the_upstream_that_the_client_never_met_fails(model: str) -
 
 def test_the_page_is_what_the_kept_results_say() -> None:
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert PAGE.read_text(encoding="utf-8") == page(kept, not_run(kept))
+    assert PAGE.read_text(encoding="utf-8") == written(kept)
+
+
+def test_what_has_passed_is_not_put_again_and_the_rest_takes_its_place() -> None:
+    passed, failed = ({"model": "call", "verdict": v, "note": ""} for v in ("pass", "fail"))
+    before = {"S1": [passed], "S3": [failed], "S2": [{**passed, "model": "text"}]}
+    left = [s for s in SCENARIOS if not has_passed(s, before)]
+    assert {s.id for s in SCENARIOS} - {s.id for s in left} == {"S2"}  # S1 has another case
+    merged_cases = merged(before, {"S3": [passed]})
+    assert list(merged_cases) == ["S1", "S2", "S3"]
+    assert merged_cases["S3"] == [passed]
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda c: c.name)
+def test_a_reason_for_leaving_out_a_case_names_a_case_that_there_is(client: Client) -> None:
+    used = {reason for v in client.variants for s in SCENARIOS if (reason := client.skip(v, s))}
+    assert used == set(client.skips.values())
+    assert set(client.causes) <= {s.model for s in SCENARIOS} | {s.id for s in SCENARIOS}
+    assert all(client.tool_of(v) is not client.tool for v in client.variants if v in client.tools)
 
 
 def test_a_failure_is_marked_and_explained_on_the_page() -> None:
     failed = {"model": "call", "verdict": "fail", "note": "ran | nothing"}
     kept = {"some": {"versions": {"some": "1"}, "variants": {"chat": {"S3": [failed]}}}}
-    told = page(kept, ["other"])
+    told = page(kept, ["other"], {"some": "it waits"})
     assert "| some chat | some 1 | not run | not run | **FAIL** | not run |" in told
     assert "- S3 (`call`): **fails**: ran / nothing: some chat" in told
     assert "`other`" in told
+    assert "- some: it waits" in told
