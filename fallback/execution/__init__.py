@@ -2,11 +2,14 @@
 
 from fallback.execution.outcome import check_context
 from fallback.execution.pacing import Pace, Rates
+from fallback.execution.patience import Impatient, Pieces, patience, wait
 from fallback.execution.runners import Wake, aexecute, apause, execute, pause
 from fallback.execution.waves import amake, awave, begin, make, wave
 
 __all__ = [
+    "Impatient",
     "Pace",
+    "Pieces",
     "Rates",
     "Wake",
     "aexecute",
@@ -17,6 +20,8 @@ __all__ = [
     "check_context",
     "execute",
     "make",
+    "patience",
     "pause",
+    "wait",
     "wave",
 ]

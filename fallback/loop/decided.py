@@ -157,7 +157,7 @@ class DecidedLoop(TurnLoop):
         outcome = yield Score(request=request, values=choices.values, delay=delay)
         self._budget.hear(outcome)
         if isinstance(outcome, Interrupted):
-            raise Ending(outcome.reason, outcome.detail)
+            raise self._budget.overdue or Ending(outcome.reason, outcome.detail)
         if not isinstance(outcome, Scored):
             raise TypeError(f"Score was answered with {type(outcome).__name__}")
         self.record.spend(outcome.usage)

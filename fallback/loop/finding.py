@@ -39,7 +39,7 @@ def _asked(plan: Plan, budget: Budget, *, taken_up: bool) -> Generator[Action, O
     described = yield Describe(model=plan.model)
     budget.hear(described)
     if isinstance(described, Interrupted):
-        raise Ending(described.reason, described.detail)
+        raise budget.overdue or Ending(described.reason, described.detail)
     if not isinstance(described, Described) or described.info is None:
         error = getattr(described, "error", None)
         if taken_up:

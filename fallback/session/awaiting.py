@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, Self
 
 from fallback.errors import BackendError
-from fallback.execution import amake, apause, awave
+from fallback.execution import Impatient, amake, apause, awave, patience
 from fallback.execution.hooks import aplay
 from fallback.loop import (
     Action,
@@ -138,7 +138,10 @@ class AsyncSession(SessionBase):
 
     async def _describe(self, drive: Drive, action: Describe) -> AsyncGenerator[Outcome]:
         try:
-            info = await self._backend.adescribe(action.model)
+            async with patience(drive.seconds_left, drive.wake):
+                info = await self._backend.adescribe(action.model)
+        except Impatient:
+            yield drive.given_up()
         except BackendError as error:
             yield Described(error=error, elapsed=drive.elapsed)
         else:
@@ -149,8 +152,12 @@ class AsyncSession(SessionBase):
         if action.delay and not await apause(action.delay, drive.wake):
             yield Interrupted(elapsed=drive.elapsed)
             return
+        asked = scorer(self._backend, "ascore").ascore
         try:
-            scores = await scorer(self._backend, "ascore").ascore(action.request, action.values)
+            async with patience(drive.seconds_left, drive.wake):
+                scores = await asked(action.request, action.values)
+        except Impatient:
+            yield drive.given_up()
         except BackendError as error:
             yield drive.scored(None, error)
         else:
@@ -169,7 +176,7 @@ class AsyncSession(SessionBase):
         try:
             while not reply.finished:
                 # A model may be silent for long; the deadline holds while it is waited for, too.
-                async with asyncio.timeout(drive.left(action)):
+                async with patience(drive.left(action), drive.wake):
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
@@ -182,7 +189,7 @@ class AsyncSession(SessionBase):
                 if drive.must_stop(action) and not reply.finished:
                     finish = "cancelled"
                     break
-        except TimeoutError:
+        except Impatient:
             finish = "cancelled"
         except BackendError as error:
             failure = error

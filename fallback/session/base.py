@@ -248,7 +248,7 @@ class SessionBase:
     def cancel(self) -> None:
         """End the turn under way, if there is one; may be called from any thread.
 
-        A reply ends with its next piece, the wait for a tool at once. Nothing is undone.
+        The wait for the model and for a tool ends at once. Nothing is undone.
         """
         drive = self._drive
         if drive is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from fallback.errors import BackendError
-from fallback.execution import begin, make, pause, wave
+from fallback.execution import Impatient, Pieces, begin, make, pause, wait, wave
 from fallback.execution.hooks import play
 from fallback.loop import (
     Approve,
@@ -197,9 +197,12 @@ class Session(SessionBase):
             play(drive.keep())
         yield drive.told_end()
 
-    def _describe(self, drive: Drive, action: Describe) -> Described:
+    def _describe(self, drive: Drive, action: Describe) -> Outcome:
+        asked = partial(self._backend.describe, action.model)
         try:
-            info = self._backend.describe(action.model)
+            info = wait(asked, drive.seconds_left, drive.wake)
+        except Impatient:
+            return drive.given_up()
         except BackendError as error:
             return Described(error=error, elapsed=drive.elapsed)
         return Described(info=info, advice=self._profiles.advice(info), elapsed=drive.elapsed)
@@ -207,8 +210,11 @@ class Session(SessionBase):
     def _score(self, drive: Drive, action: Score) -> Outcome:
         if action.delay and not pause(action.delay, drive.wake):
             return Interrupted(elapsed=drive.elapsed)
+        asked = partial(scorer(self._backend, "score").score, action.request, action.values)
         try:
-            scores = scorer(self._backend, "score").score(action.request, action.values)
+            scores = wait(asked, drive.seconds_left, drive.wake)
+        except Impatient:
+            return drive.given_up()
         except BackendError as error:
             return drive.scored(None, error)
         return drive.scored(scores)
@@ -221,20 +227,24 @@ class Session(SessionBase):
         reply = drive.open(action)
         finish: FinishReason | None = None
         failure: BackendError | None = None
-        stream = self._backend.stream(action.request)
+        stream = Pieces(self._backend.stream(action.request), drive.wake)
         try:
-            for chunk in stream:
+            while not reply.finished:
+                # A model may be silent for long; the deadline holds while it is waited for, too.
+                chunk = stream.take(drive.left(action))
+                if chunk is None:
+                    break
                 for event in reply.feed(chunk):
                     job = drive.early_job(action, event)
                     yield event
                     if job is not None:
                         drive.early[job.call.id] = begin(job, partial(self._make, drive, True))
                         yield ToolStarted(job.call.apart())
-                if reply.finished:
-                    break
-                if drive.must_stop(action):
+                if drive.must_stop(action) and not reply.finished:
                     finish = "cancelled"
                     break
+        except Impatient:
+            finish = "cancelled"
         except BackendError as error:
             failure = error
         finally:

@@ -116,6 +116,18 @@ class Drive:
     def _turn_left(self) -> float | None:
         return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the deadline of the turn; ``None`` without one."""
+        return self._turn_left()
+
+    def given_up(self) -> Interrupted:
+        """The outcome of asking a server that did not answer in time, or until the turn's end."""
+        late = self._seconds is not None and not self.wake.requested
+        # The last wait has ended with the turn's time, whatever the clocks make of it.
+        elapsed = max(self.elapsed, self._seconds or 0.0) if late else self.elapsed
+        return Interrupted(elapsed=elapsed)
+
     # A turn that others may go on with ----------------------------------------------------------
 
     def hold(self, action: Action) -> Steps[None]:

@@ -20,6 +20,7 @@ from fallback.limits import Limits
 from fallback.loop.progress import TurnEnded
 from fallback.messages import Turn
 from fallback.testing import ScriptedBackend
+from fallback.tools import tool
 
 # Broken off
 
@@ -39,7 +40,12 @@ class Stubborn:
     """A backend that says one thing and then does what it is told to do."""
 
     def __init__(self, then: Callable[[], object]) -> None:
-        self.then, self.closed = then, False
+        self.then, self.ended = then, threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream has been closed, or is about to be."""
+        return self.ended.wait(20)
 
     def describe(self, model: str) -> Any:
         return ScriptedBackend([]).describe(model)
@@ -51,7 +57,7 @@ class Stubborn:
             yield Chunk(text="sunny.")
             yield Chunk(done=True)
         finally:
-            self.closed = True
+            self.ended.set()
 
 
 def test_ctrl_c_closes_the_stream_and_leaves_a_record() -> None:
@@ -81,7 +87,7 @@ def test_a_turn_is_cancelled_from_another_thread() -> None:
     session = Session("m", backend=backend)
     turn = session.run("Weather?")
     assert backend.closed
-    assert (turn.stop_reason, turn.answer) == ("cancelled", "It is sunny.")
+    assert (turn.stop_reason, turn.answer) == ("cancelled", "It is")
     session.cancel()  # with no turn under way this does nothing
 
 
@@ -174,6 +180,79 @@ def test_a_silent_model_is_waited_for_no_longer_than_the_deadline() -> None:
     assert (turn.stop_reason, turn.answer) == ("deadline", "It")
 
 
+class Mute(ScriptedBackend):
+    """A server that says one thing, or nothing, and then no more until it is released."""
+
+    def __init__(self, *, describes: bool = True) -> None:
+        super().__init__([])
+        self.describes, self.silent = describes, threading.Event()
+        self.released, self.ended = threading.Event(), threading.Event()
+
+    def describe(self, model: str) -> Any:
+        if not self.describes:
+            self.silent.set()
+            self.released.wait(20)
+        return super().describe(model)
+
+    async def adescribe(self, model: str) -> Any:
+        return await asyncio.to_thread(self.describe, model)
+
+    def stream(self, request: GenerationRequest) -> Any:
+        try:
+            yield Chunk(text="It ")
+            self.silent.set()
+            self.released.wait(20)
+            yield Chunk(text="is late.")
+        finally:
+            self.ended.set()
+
+
+@pytest.mark.parametrize("describes", [True, False])
+def test_who_blocks_waits_for_a_silent_model_no_longer_than_the_deadline_either(
+    describes: bool,
+) -> None:
+    backend = Mute(describes=describes)
+    turn = Session("m", backend=backend, limits=Limits(turn_seconds=0.05)).run("Weather?")
+    assert not backend.released.is_set()
+    assert turn.stop_reason == "deadline"
+    assert turn.answer == ("It" if describes else "No answer: stopped after 0 s (turn_seconds).")
+    backend.released.set()
+    assert not describes or backend.ended.wait(20), "the stream ends with the server's next word"
+
+
+@pytest.mark.parametrize("describes", [True, False])
+@pytest.mark.parametrize("kind", [Session, AsyncSession])
+def test_a_turn_is_cancelled_while_the_model_is_silent(kind: Any, describes: bool) -> None:
+    class AsyncMute(Mute):
+        async def astream(self, request: GenerationRequest) -> Any:
+            yield Chunk(text="It ")
+            self.silent.set()
+            await asyncio.Event().wait()
+
+    backend = AsyncMute(describes=describes)
+    session = kind("m", backend=backend)
+
+    def elsewhere() -> None:
+        backend.silent.wait(20)
+        session.cancel()
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    made = session.run("Weather?")
+    turn = asyncio.run(_released(made, backend)) if kind is AsyncSession else made
+    thread.join()
+    assert (turn.stop_reason, turn.answer) == ("cancelled", "It" if describes else "")
+    backend.released.set()
+
+
+async def _released(made: Any, backend: Mute) -> Turn:
+    """The turn; what an event loop has begun in a thread it waits for at its own end."""
+    try:
+        return await made
+    finally:
+        backend.released.set()
+
+
 def test_an_async_turn_is_cancelled_by_its_session() -> None:
     class Chatty(ScriptedBackend):
         async def astream(self, request: GenerationRequest) -> Any:
@@ -192,3 +271,28 @@ def test_an_async_turn_is_cancelled_by_its_session() -> None:
     call = '```tool_call\n{"name": "wait", "arguments": {}}\n```'
     session = AsyncSession("m", [wait], backend=ScriptedBackend([call]))
     assert asyncio.run(session.run("Wait.")).stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize("kind", [Session, AsyncSession])
+def test_probabilities_that_do_not_come_are_waited_for_no_longer_than_the_deadline(
+    kind: Any,
+) -> None:
+    class Undecided(Mute):
+        def score(self, request: GenerationRequest, values: Any) -> Any:
+            self.released.wait(20)
+            raise AssertionError("nobody waits for this")
+
+        async def ascore(self, request: GenerationRequest, values: Any) -> Any:
+            await asyncio.Event().wait()
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    backend = Undecided()
+    limits = Limits(turn_seconds=0.05)
+    made = kind("m", [look], backend=backend, decide=True, limits=limits).run("Weather?")
+    turn = asyncio.run(made) if kind is AsyncSession else made
+    backend.released.set()
+    assert turn.stop_reason == "deadline"
