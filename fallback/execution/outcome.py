@@ -169,6 +169,7 @@ def conclude(
             warnings=warnings,
             # Our own words about a failure are the application's.
             untrusted=untrusted and (said.value is not None or said.quoted),
+            verbatim=output.verbatim,
         )
     except MaskError as error:
         view = shown(f"Error: the result cannot be shown, {error}.", limit=limits.result_chars)

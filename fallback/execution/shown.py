@@ -48,6 +48,7 @@ def shown(
     provenance: Iterable[Source] = (),
     warnings: Iterable[str] = (),
     untrusted: bool = False,
+    verbatim: bool = False,
 ) -> Shown:
     """Make the content of a result. Plain text without anything to be said of it stays as it is.
 
@@ -58,11 +59,13 @@ def shown(
         provenance: told below the text, with the time if there is one.
         warnings: told below the text.
         untrusted: whether it is marked as text from outside.
+        verbatim: whether pages stay HTML.
 
     Raises:
         MaskError: see there.
     """
-    text = pages_to_text(text)
+    if not verbatim:
+        text = pages_to_text(text)
     if untrusted:
         text = _TAGS.sub("", text)
     notes = [f"Source: {', '.join(filter(None, source))}" for source in provenance]

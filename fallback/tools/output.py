@@ -27,12 +27,15 @@ class ToolOutput:
             which it was fetched; without one it is now.
         warnings: what the model has to know about it, in a sentence each.
         untrusted: whether it holds text of others; ``None`` for what the tool declares.
+        verbatim: whether a page is the matter itself, such as a file that is to be edited, and is
+            shown as the HTML that it is.
     """
 
     value: Any
     provenance: Iterable[str | Source] = ()
     warnings: Iterable[str] = ()
     untrusted: bool | None = None
+    verbatim: bool = False
 
     def __post_init__(self) -> None:
         # Here, inside the tool, a mistake is an error of the tool.

@@ -49,6 +49,14 @@ def test_a_page_inside_data_is_reduced_too(wrap: Callable[[Any], Any]) -> None:
     assert result.value == value
 
 
+def test_a_page_that_is_the_matter_itself_is_shown_as_it_is() -> None:
+    page = "<!doctype html><body><p>Hello<p hidden>a note"
+    assert run(lambda: ToolOutput(page, verbatim=True)).content == page
+    cut = run(lambda: ToolOutput(page * 50, verbatim=True))
+    assert cut.warnings
+    assert len(cut.content) <= LIMITS.max_result_chars
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,6 +12,7 @@ import pytest
 from fallback import AsyncSession, Risk, Session, Turn, tool
 from fallback.errors import ConfigurationError
 from fallback.execution.shown import OUTSIDE
+from fallback.limits import Limits
 from fallback.loop.paused import Paused
 from fallback.policy import Policy
 from fallback.results import mask_personal_data, ungrounded
@@ -130,6 +131,13 @@ def test_an_answer_is_held_against_results_and_question(
 @KINDS
 def test_an_answer_without_any_tool_is_not_checked(run: Run) -> None:
     assert run(["It is 42."], grounding=ungrounded).ungrounded == ()
+
+
+@KINDS
+def test_what_stands_in_place_of_an_answer_is_not_checked(run: Run) -> None:
+    turn = run([call("orders")], grounding=ungrounded, limits=Limits(max_steps=1))
+    assert turn.answer == "No answer: stopped after 1 steps without an answer (max_steps)."
+    assert turn.ungrounded == ()
 
 
 @KINDS
