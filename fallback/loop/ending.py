@@ -88,7 +88,8 @@ class Budget:
         """The ending, once no time is left."""
         if self.seconds is None or self.seconds > 0:
             return None
-        return Ending("deadline", f"stopped after {self.elapsed:.0f} s (turn_seconds)")
+        took = f"{self.elapsed:.0f}" if self.elapsed >= 10 else f"{self.elapsed:.2g}"
+        return Ending("deadline", f"stopped after {took} s (turn_seconds)")
 
     def tool_seconds(self, tool: Tool) -> float | None:
         """Deadline of a call: the tool's own or everybody's, or the turn's if that comes first."""
@@ -117,6 +118,6 @@ def out_of_steps(steps: Sequence[Step]) -> Ending:
     """The ending of a turn that has asked as often as it may."""
     return Ending(
         "max_steps",
-        f"stopped after {len(steps)} steps without an answer (max_steps)",
+        f"stopped after {len(steps)} step{'s' * (len(steps) != 1)} without an answer (max_steps)",
         answer=steps[-1].reading.text.strip() if steps else "",
     )

@@ -215,7 +215,7 @@ def test_who_blocks_waits_for_a_silent_model_no_longer_than_the_deadline_either(
     turn = Session("m", backend=backend, limits=Limits(turn_seconds=0.05)).run("Weather?")
     assert not backend.released.is_set()
     assert turn.stop_reason == "deadline"
-    assert turn.answer == ("It" if describes else "No answer: stopped after 0 s (turn_seconds).")
+    assert turn.answer.startswith("It" if describes else "No answer: stopped after ")
     backend.released.set()
     assert not describes or backend.ended.wait(20), "the stream ends with the server's next word"
 

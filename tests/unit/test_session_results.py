@@ -136,7 +136,7 @@ def test_an_answer_without_any_tool_is_not_checked(run: Run) -> None:
 @KINDS
 def test_what_stands_in_place_of_an_answer_is_not_checked(run: Run) -> None:
     turn = run([call("orders")], grounding=ungrounded, limits=Limits(max_steps=1))
-    assert turn.answer == "No answer: stopped after 1 steps without an answer (max_steps)."
+    assert turn.answer == "No answer: stopped after 1 step without an answer (max_steps)."
     assert turn.ungrounded == ()
 
 
