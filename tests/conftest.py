@@ -15,13 +15,13 @@ from databases import clock, ledger, ledger_url, postgres_server  # noqa: F401  
 from hypothesis import HealthCheck, settings
 from profile_kit import profile_folder  # noqa: F401  # the same
 
-# ``ci`` is derandomised so that a red build is red again when it is run again; ``deep`` is for
-# nights. A busy machine makes single examples slow now and then, and that is never the fault of the
-# code: no deadline, and no health check on speed.
+# ``dev`` looks somewhere else each time. ``ci`` is derandomised so that a red build is red again
+# when it is run again. ``deep`` is for nights. A busy machine makes single examples slow now and
+# then, and that is never the fault of the code: no deadline, and no health check on speed.
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile("dev", max_examples=100, deadline=None, suppress_health_check=_SLOW)
 settings.register_profile(
-    "ci", max_examples=300, deadline=None, derandomize=True, suppress_health_check=_SLOW
+    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
 settings.register_profile("deep", max_examples=5000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
