@@ -361,6 +361,7 @@ class SessionBase:
             provenance=provenance,
             claim=None if taken is None else taken.claim,
             lost={} if paused is None else lost_calls(paused, plan),
+            logged=None if taken is None else _logged(taken),
         )
         make = TurnLoop if plan.decide is None else DecidedLoop
         loop = make(plan, self._messages, question, paused)
@@ -375,6 +376,14 @@ class SessionBase:
         self._baseline = ended.baseline
         if self._plan.mode == "auto" and ended.route is not None:
             self._route = ended.route
+
+
+def _logged(taken: Taken) -> tuple[int, frozenset[str]] | None:
+    """What is on record of the step that waited; unknown where whoever held it has gone."""
+    if taken.after:
+        return None
+    last = taken.paused.steps[-1]
+    return last.index, frozenset(r.call_id for r in last.results if r.status != "paused")
 
 
 def _connect(host: str | None, endpoint: RequestedEndpoint, limits: Limits) -> Any:

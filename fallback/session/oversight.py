@@ -7,7 +7,7 @@ method is a generator of steps, so that both kinds of session do the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,8 @@ class Oversight:
         provenance: where the turn's calls come from.
         claim: to the turn, where it was gone on with: others may, once this process has gone.
         lost: see :class:`~fallback.session.recording.Recorder`.
+        logged: the step that waited, and the ids of its calls that were put on record with their
+            results when it did.
     """
 
     plan: Plan
@@ -52,6 +54,7 @@ class Oversight:
     provenance: Provenance
     claim: Claim | None = None
     lost: dict[str, str] = field(default_factory=dict)
+    logged: tuple[int, frozenset[str]] | None = None
 
     def authorised(self, action: Authorise) -> Steps[tuple[Deny | None, ...]]:
         """Ask the hooks."""
@@ -91,9 +94,19 @@ class Oversight:
         if not self.books.audited:
             return
         tools = {tool.name: tool for tool in self.plan.catalogue}
-        entries = [e for step in steps for e in self.provenance.entries(step, tools)]
+        entries = [
+            entry for step in steps for entry in self.provenance.entries(self._news_of(step), tools)
+        ]
         if entries:
             yield partial(self.books.record, entries)
+
+    def _news_of(self, step: Step) -> Step:
+        """The step without what was put on record before the turn waited."""
+        if self.logged is None or step.index != self.logged[0]:
+            return step
+        known = self.logged[1]
+        calls = tuple(call for call in step.calls if call.id not in known)
+        return replace(step, reading=replace(step.reading, calls=calls, problems=()))
 
     def hold(self, seconds: float | None, so_far: Paused | None) -> Steps[None]:
         """Hold on to the claim for some seconds; on record comes how far the turn has come.

@@ -363,3 +363,26 @@ def test_a_thousand_turns_at_once_lose_and_cross_nothing() -> None:
         assert turn.answer == "ok"
         assert turn.steps[0].results[0].value == number * 7
         assert turn.steps[1].results[0].content == f"user-{number} paid {number * 7}"
+
+
+@both
+def test_what_a_turn_had_on_record_when_it_waited_is_not_put_there_again(
+    kind: Kind, tmp_path: Path
+) -> None:
+    shop, url = Shop(), tmp_path / "ledger.sqlite"
+    first = reply("prompt", ("look", {"item": "x"}), PAY, ("nothing", {}))
+    turn = run(a_session(kind, shop.tools(), [first], ledger=url), "Pay bob 5.")
+    (waiting,) = turn.waiting
+    with Ledger.open(url) as ledger:
+        ledger.approvals.approve(waiting.approval, by="carol")
+        before = len(log(ledger))
+        resume(a_session(kind, shop.tools(), ["Paid."], ledger=url), turn.id)
+        told = [(e["event"], e.get("tool", ""), e.get("outcome", "")) for e in log(ledger)]
+    proposed = [entry for entry in told if entry[0] in ("proposed", "refused")]
+    assert proposed == [
+        ("proposed", "look", "ok"),
+        ("proposed", "pay", "approval_required"),
+        ("refused", "", "unknown_tool"),
+        ("proposed", "pay", "ok"),
+    ]
+    assert told.index(("proposed", "pay", "ok")) >= before
