@@ -170,7 +170,9 @@ def sees_the_picture(count: int) -> Judge:
         body = outcome.generations[-1]
         holders = [body, *body.get("messages", ())]
         found = sum(len(holder.get("images") or ()) for holder in holders)
-        notes = _last(outcome).count("cannot see")
+        # Claude Code's own prompt in a terminal has the words, too.
+        before = json.dumps(outcome.generations[0]).count("cannot see")
+        notes = _last(outcome).count("cannot see") - before
         good = (found, notes) == (count, 1 - count)
         return None if good else f"{found} pictures and {notes} notes in the next prompt"
 

@@ -342,7 +342,7 @@ CLIENTS: tuple[Client, ...] = (
         packages=("@anthropic-ai/claude-code@latest",),
         program="use_claude_code.py",
         # With a schema the answer is a call, too.
-        variants=("", "all tools", "schema"),
+        variants=("", "all tools", "schema", "terminal"),
         tools={"schema": replace(_BASH, answers="StructuredOutput")},
         tool=_BASH,
         tasks=frozenset({"impatient"}),
