@@ -39,7 +39,9 @@ def answer(model: str, prompt: str) -> str:
         **(_IMPATIENT if task() == "impatient" else {}),
     }
     if VARIANT == "terminal":
-        return _in_terminal([*command, "--", prompt], environ)
+        # Its usual mode there has a server of its maker judge what a command does.
+        mode = ("--permission-mode", "default")
+        return _in_terminal([*command, *mode, "--", prompt], environ)
     ways = ("--output-format", "stream-json", "--verbose", *_WAYS.get(VARIANT, ()))
     lines = run([*command, *ways, "-p", prompt], **environ)
     ends = [line for line in lines if line["type"] == "result"]
