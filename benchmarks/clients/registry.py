@@ -237,7 +237,7 @@ CLIENTS: tuple[Client, ...] = (
                 wrong={"no_such_argument": 1},
             )
         },
-        tasks=frozenset({"required", "single"}),
+        tasks=frozenset({"required", "single", "impatient"}),
         skips={
             **{f"code*/{scenario}/*": "it sends no tools" for scenario in ("S9", "S13", "S16")},
             "code*/S6/*": "it sends no tools, and nothing is read from a text without them",
@@ -245,7 +245,7 @@ CLIENTS: tuple[Client, ...] = (
             "cut": _ASKS_AGAIN,
             **dict.fromkeys(("named", "none"), "a choice would bind the answer, a call, too"),
             "S13": _AGENT["S13"],
-            "S14": "its client's limit of time is of the whole answer",
+            **_whole("", "code"),
             **_pictures("it keeps a tool's picture and tells the model its name"),
         },
     ),
@@ -326,11 +326,12 @@ CLIENTS: tuple[Client, ...] = (
         name="crewai",
         packages=("crewai",),
         program="use_crewai.py",
+        tasks=frozenset({"impatient"}),
         variants=("", "stream"),
         skips={
             **_AGENT,
             **_pictures("its tools return text"),
-            "S14": "its client's limit of time is of the whole answer",
+            **_whole(""),
             "long": "it takes a window that it does not know for one of 8192 tokens, and sums up"
             " what is longer",
         },
@@ -393,12 +394,12 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@continuedev/cli",),
         program="use_continue.py",
+        tasks=frozenset({"impatient"}),
         remark="when the upstream fails it asks again for two minutes before it says so",
         tool=_shell("Bash"),
         skips={
             **_AGENT,
             **_pictures("its tool for files reads a picture's bytes as text"),
-            "S14": "its requests have no limit of time that could be set",
         },
     ),
     Client(
@@ -406,6 +407,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("@qwen-code/qwen-code@latest", "node@22"),
         program="use_qwen_code.py",
+        tasks=frozenset({"impatient"}),
         remark="when the upstream fails it asks again for 100 seconds before it says so",
         tool=replace(
             # What a command prints before it ends at once is lost on its way to the client.
@@ -416,7 +418,6 @@ CLIENTS: tuple[Client, ...] = (
             **_pictures("it takes a model that it does not know for one that cannot see"),
             "cut": "it asks four times for the rest of a reply that is cut off",
             "S11": "a tool that it tells later is called through one that it always tells",
-            "S14": "its limit of time is of the whole answer",
         },
     ),
     Client(

@@ -6,7 +6,7 @@ import json
 import shutil
 
 from command import HOME, program, serve, start
-from conversation import URL
+from conversation import IMPATIENCE, URL, task
 
 _CONFIG = """\
 name: adapter
@@ -19,12 +19,14 @@ models:
     apiBase: {url}
     roles: [chat]
 """
+_LIMIT = "    requestOptions: {{timeout: {}}}\n"
 _SESSIONS = HOME / ".continue/sessions"
 
 
 def answer(model: str, prompt: str) -> str:
     config = HOME / "config.yaml"
-    config.write_text(_CONFIG.format(model=model, url=URL), encoding="utf-8")
+    limit = _LIMIT.format(int(IMPATIENCE * 1000)) if task() == "impatient" else ""
+    config.write_text(_CONFIG.format(model=model, url=URL) + limit, encoding="utf-8")
     shutil.rmtree(_SESSIONS, ignore_errors=True)
     ended = start(
         [program("cn"), "-p", "--config", str(config), "--auto", prompt],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import conversation
-from conversation import ROUNDS, URL, VARIANT, serve
+from conversation import IMPATIENCE, ROUNDS, URL, VARIANT, serve, task
 
 os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
 
@@ -19,12 +19,13 @@ def answer(model: str, prompt: str) -> str:
         """Add two numbers."""
         return conversation.add(a, b)
 
+    patience = {"timeout": IMPATIENCE, "max_retries": 0} if task() == "impatient" else {}
     agent = Agent(
         role="adder",
         goal="Add numbers.",
         backstory="You like sums.",
         tools=[add],
-        llm=LLM(model=f"ollama/{model}", base_url=URL, stream=VARIANT == "stream"),
+        llm=LLM(model=f"ollama/{model}", base_url=URL, stream=VARIANT == "stream", **patience),
         max_iter=ROUNDS,
     )
     result = agent.kickoff(prompt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from command import HOME, program, run, serve
-from conversation import URL
+from conversation import IMPATIENCE, URL, task
 
 # Otherwise every turn is followed by another of its own, about what to remember.
 _SETTINGS = {
@@ -16,7 +16,9 @@ _SETTINGS = {
 def answer(model: str, prompt: str) -> str:
     settings = HOME / ".qwen/settings.json"
     settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+    limits = {"model": {"generationConfig": {"timeout": int(IMPATIENCE * 1000), "maxRetries": 0}}}
+    told = _SETTINGS | (limits if task() == "impatient" else {})
+    settings.write_text(json.dumps(told), encoding="utf-8")
     lines = run(
         [
             program("qwen"),

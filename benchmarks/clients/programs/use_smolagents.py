@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import conversation
-from conversation import URL, VARIANT, serve, task
+from conversation import IMPATIENCE, URL, VARIANT, serve, task
 
 _CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required"},  # as it is without a word
@@ -28,6 +28,8 @@ def answer(model: str, prompt: str) -> str:
         return conversation.add(a, b)
 
     chosen = _CHOICES.get(task(), {})
+    if task() == "impatient":
+        chosen = {"client_kwargs": {"timeout": IMPATIENCE, "max_retries": 0}}
     chat = OpenAIServerModel(model_id=model, api_base=f"{URL}/v1", api_key="none", **chosen)
     kind: Any = CodeAgent if VARIANT.startswith("code") else ToolCallingAgent
     streamed = {"stream_outputs": True} if VARIANT.endswith("stream") else {}
