@@ -18,12 +18,8 @@ _SCHEMA = {
 }
 _WAYS = {"schema": ("--json-schema", json.dumps(_SCHEMA))}
 _ALL_TOOLS = {"ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"}
-_PATIENCE = str(int(IMPATIENCE * 1000))
-_IMPATIENT = {
-    "CLAUDE_ENABLE_STREAM_WATCHDOG": "1",
-    "CLAUDE_STREAM_IDLE_TIMEOUT_MS": _PATIENCE,
-    "CLAUDE_STREAM_FIRST_BYTE_TIMEOUT_MS": _PATIENCE,
-}
+# Its limit of the time between two events cannot be set below five minutes.
+_IMPATIENT = {"API_TIMEOUT_MS": str(int(IMPATIENCE * 1000))}
 
 
 def answer(model: str, prompt: str) -> str:
