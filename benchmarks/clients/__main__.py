@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.clients.client import Client
 from benchmarks.clients.environments import install, versions
 from benchmarks.clients.gate import run_gate
-from benchmarks.clients.registry import CLIENTS, Client
+from benchmarks.clients.registry import CLIENTS
 from benchmarks.clients.row import run_row
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.table import page

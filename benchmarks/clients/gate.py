@@ -10,9 +10,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks.clients.client import Client
 from benchmarks.clients.environments import install
 from benchmarks.clients.probe import probe
-from benchmarks.clients.registry import CLIENTS, Client
+from benchmarks.clients.registry import CLIENTS
 from benchmarks.clients.row import run_row
 from benchmarks.clients.scenarios import SCENARIOS
 

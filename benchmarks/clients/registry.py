@@ -2,120 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from typing import Any
+from dataclasses import replace
 
-from benchmarks.clients.environments import Kind
-from benchmarks.clients.scenarios import Scenario, Task
+from benchmarks.clients.client import Client
+from benchmarks.clients.offered import (
+    ADD,
+    BASH,
+    LISTED,
+    SHOWING,
+    as_file,
+    as_json,
+    as_python,
+    shell,
+)
+from benchmarks.clients.scenarios import Task
 from benchmarks.clients.scripts import Tool
 
-__all__ = ["CLIENTS", "Client"]
-
-_ADD = Tool(
-    name="add",
-    arguments=lambda a, b: {"a": a, "b": b},
-    wrong={"a": "one", "b": 2},
-    fails={"a": 13, "b": 1},
-    quiet={"a": 1, "b": 0},
-)
-_SHOWING = replace(_ADD, picture=("add", {"a": 7, "b": 7}))
-
-
-def _command(a: int, b: int) -> str:
-    """Leaves the sum in the folder where the program looks for it."""
-    return f"echo {a} {b} >> sums.txt; echo $(({a}))+{b}=$(({a}+{b}))"
-
-
-def _shell(name: str, argument: str = "command", last: str = "", **more: str | bool) -> Tool:
-    """A tool that runs commands; each does ``last`` at its end."""
-    return Tool(
-        name=name,
-        arguments=lambda a, b: {argument: _command(a, b) + last, **more},
-        wrong={"no_such_argument": 1},
-        # The word itself stands in the result alone.
-        fails={argument: f"printf 'thirteen is refu%s\\n' sed >&2{last}; exit 3", **more},
-        quiet={argument: "true", **more},
-    )
-
-
-def _python(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call in the block of code that smolagents asks for."""
-    given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    call = f"{name}({given})"
-    told = call if name == "final_answer" else f"print({call})"
-    return f"<code>\n{told}\n</code>"
-
-
-def _json(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call in the JSON that LiteLLM itself asks for in a prompt."""
-    return json.dumps({"name": name, "arguments": arguments})
-
-
-def _file(name: str, arguments: Mapping[str, Any]) -> str:
-    """A whole file, as aider asks for it."""
-    return f"{name}\n```\n{' '.join(map(str, arguments.values()))}\n```"
-
-
-_BASH = replace(
-    _shell("Bash", description="Add two numbers"),
-    picture=("Read", {"file_path": "{work}/pixel.png"}),
-    revealed=(("ToolSearch", {"query": "select:CronList"}), ("CronList", {})),
-)
-_LISTED = Tool(
-    name="run_commands",
-    arguments=lambda a, b: {"commands": [_command(a, b)]},
-    wrong={"no_such_argument": 1},
-    fails={"commands": ["printf 'thirteen is refu%s\\n' sed >&2; exit 3"]},
-    quiet={"commands": ["true"]},
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """One client.
-
-    Attributes:
-        name: of its environment, and on the command line.
-        packages: what is installed into it.
-        program: file in ``programs``; an npm package's is run by node, or by Python when it is a
-            command.
-        variants: each a way of using it, and a row of the table.
-        tool: what it offers.
-        tools: what it offers instead, by a pattern of variants.
-        tasks: what its program can do besides asking and running tools.
-        skips: what says nothing about it, with the reason: a scenario, a model of one, or a pattern
-            of ``variant/scenario/model``.
-        causes: of failures that are its own, by the model of the scenario or the scenario.
-        remark: what else was seen of it.
-    """
-
-    name: str
-    kind: Kind = "python"
-    packages: tuple[str, ...]
-    program: str
-    variants: tuple[str, ...] = ("",)
-    tool: Tool = _ADD
-    tools: Mapping[str, Tool] = field(default_factory=dict)
-    tasks: frozenset[Task] = frozenset()
-    skips: Mapping[str, str] = field(default_factory=dict)
-    causes: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
-
-    def tool_of(self, variant: str) -> Tool:
-        """What a variant offers."""
-        others = (tool for pattern, tool in self.tools.items() if fnmatchcase(variant, pattern))
-        return next(others, self.tool)
-
-    def skip(self, variant: str, scenario: Scenario) -> str | None:
-        """Why a case says nothing about a variant, if it does not."""
-        place = f"{variant}/{scenario.id}/{scenario.model}"
-        for key, reason in self.skips.items():
-            if key in (scenario.id, scenario.model) or fnmatchcase(place, key):
-                return reason
-        return None
+__all__ = ["CLIENTS"]
 
 
 def _both(*wires: str) -> tuple[str, ...]:
@@ -160,7 +63,7 @@ CLIENTS: tuple[Client, ...] = (
         name="plain",
         packages=("ollama", "openai", "anthropic"),
         program="use_plain.py",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"discover", "later", "impatient"},
         skips={**_whole("ollama", "chat", "responses", "messages"), "ollama*/S9/*": _NO_CHOICE},
         variants=_both("ollama", "chat", "responses", "messages"),
@@ -169,7 +72,7 @@ CLIENTS: tuple[Client, ...] = (
         name="langchain",
         packages=("langchain-ollama", "langchain-openai", "langchain-anthropic"),
         program="use_langchain.py",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("ollama", "chat", "responses", "messages"),
@@ -181,7 +84,7 @@ CLIENTS: tuple[Client, ...] = (
         name="pydantic-ai",
         packages=("pydantic-ai-slim[openai,anthropic]",),
         program="use_pydantic_ai.py",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips=_whole("chat", "responses", "messages"),
         variants=_both("chat", "responses", "messages"),
@@ -190,7 +93,7 @@ CLIENTS: tuple[Client, ...] = (
         name="openai-agents",
         packages=("openai-agents",),
         program="use_openai_agents.py",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("chat", "responses"),
@@ -209,7 +112,7 @@ CLIENTS: tuple[Client, ...] = (
             "zod",
         ),
         program="use_ai_sdk.mjs",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("compatible", "chat", "responses", "messages"),
@@ -227,12 +130,12 @@ CLIENTS: tuple[Client, ...] = (
         packages=("smolagents[openai]",),
         program="use_smolagents.py",
         variants=("", "stream", "code", "code stream"),
-        tool=replace(_ADD, answers="final_answer"),
+        tool=replace(ADD, answers="final_answer"),
         tools={
             "code*": replace(
-                _ADD,
+                ADD,
                 answers="final_answer",
-                writes=_python,
+                writes=as_python,
                 seam="\n</code>\n<code>\n",
                 wrong={"no_such_argument": 1},
             )
@@ -254,8 +157,8 @@ CLIENTS: tuple[Client, ...] = (
         packages=("litellm",),
         program="use_litellm.py",
         variants=_both("ollama", "chat", "generate"),
-        tool=_SHOWING,
-        tools={"generate*": replace(_ADD, writes=_json)},
+        tool=SHOWING,
+        tools={"generate*": replace(ADD, writes=as_json)},
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("ollama", "chat"),
@@ -283,7 +186,7 @@ CLIENTS: tuple[Client, ...] = (
             "llama-index-core",
         ),
         program="use_llama_index.py",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=frozenset({"required", "named", "later", "impatient"}),
         skips={
             **dict.fromkeys(
@@ -312,7 +215,9 @@ CLIENTS: tuple[Client, ...] = (
         packages=("aider-chat",),
         program="use_aider.py",
         remark="when the upstream fails it asks nine times in 80 seconds before it says so",
-        tool=Tool(name="sums.txt", arguments=lambda a, b: {"a": a, "b": b}, wrong={}, writes=_file),
+        tool=Tool(
+            name="sums.txt", arguments=lambda a, b: {"a": a, "b": b}, wrong={}, writes=as_file
+        ),
         tasks=frozenset({"impatient"}),
         skips={
             **dict.fromkeys(("S7", "S8", "S9", "S13", "S16"), "it has no tools"),
@@ -344,8 +249,8 @@ CLIENTS: tuple[Client, ...] = (
         program="use_claude_code.py",
         # With a schema the answer is a call, too.
         variants=("", "all tools", "schema", "terminal"),
-        tools={"schema": replace(_BASH, answers="StructuredOutput")},
-        tool=_BASH,
+        tools={"schema": replace(BASH, answers="StructuredOutput")},
+        tool=BASH,
         tasks=frozenset({"impatient"}),
         skips={
             "all tools/S11/*": "without its search it tells all its tools at once",
@@ -359,7 +264,7 @@ CLIENTS: tuple[Client, ...] = (
         program="use_codex.py",
         variants=("responses", "oss"),
         tool=replace(
-            _shell("exec_command", "cmd"),
+            shell("exec_command", "cmd"),
             picture=("view_image", {"path": "{work}/pixel.png"}),
             spaced=("close_agent", {"target": "nobody"}),
         ),
@@ -374,7 +279,7 @@ CLIENTS: tuple[Client, ...] = (
         skips=_AGENT,
         variants=("chat", "messages"),
         tool=replace(
-            _shell("bash", description="Add two numbers"),
+            shell("bash", description="Add two numbers"),
             picture=("read", {"filePath": "{work}/pixel.png"}),
         ),
         tasks=frozenset({"impatient"}),
@@ -385,7 +290,7 @@ CLIENTS: tuple[Client, ...] = (
         packages=("cline",),
         program="use_cline.py",
         remark="when the upstream fails it asks again for 70 seconds before it says so",
-        tool=replace(_LISTED, picture=("read_files", {"files": [{"path": "{work}/pixel.png"}]})),
+        tool=replace(LISTED, picture=("read_files", {"files": [{"path": "{work}/pixel.png"}]})),
         tasks=frozenset({"impatient"}),
         skips=_AGENT,
     ),
@@ -396,7 +301,7 @@ CLIENTS: tuple[Client, ...] = (
         program="use_continue.py",
         tasks=frozenset({"impatient"}),
         remark="when the upstream fails it asks again for two minutes before it says so",
-        tool=_shell("Bash"),
+        tool=shell("Bash"),
         skips={
             **_AGENT,
             **_pictures("its tool for files reads a picture's bytes as text"),
@@ -411,7 +316,7 @@ CLIENTS: tuple[Client, ...] = (
         remark="when the upstream fails it asks again for 100 seconds before it says so",
         tool=replace(
             # What a command prints before it ends at once is lost on its way to the client.
-            _shell("run_shell_command", last="; sleep 0.5", is_background=False),
+            shell("run_shell_command", last="; sleep 0.5", is_background=False),
         ),
         skips={
             **_AGENT,
@@ -438,7 +343,7 @@ CLIENTS: tuple[Client, ...] = (
         kind="npm",
         packages=("ai@6", "ollama-ai-provider-v2@3", "ai-sdk-ollama@3", "zod"),
         program="use_ai_sdk.mjs",
-        tool=_SHOWING,
+        tool=SHOWING,
         tasks=_CHOICES | {"later", "impatient"},
         skips={
             **_whole("ollama-ai-provider-v2", "ai-sdk-ollama"),

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.clients.case import Program, judge
+from benchmarks.clients.client import Client
 from benchmarks.clients.environments import own_environ
 from benchmarks.clients.judges import DoesNotApply
-from benchmarks.clients.registry import Client
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.scripts import script
 from benchmarks.clients.servers import Pair, running

@@ -15,10 +15,11 @@ import pytest
 from benchmarks.clients import case
 from benchmarks.clients.__main__ import PAGE, RESULTS, has_passed, merged, written
 from benchmarks.clients.case import Program, judge
+from benchmarks.clients.client import Client
 from benchmarks.clients.environments import own_environ
 from benchmarks.clients.gate import GATE, GATE_SCENARIOS
 from benchmarks.clients.judges import DoesNotApply, Outcome
-from benchmarks.clients.registry import CLIENTS, Client
+from benchmarks.clients.registry import CLIENTS
 from benchmarks.clients.row import PROGRAMS, absent, through_tap
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.scripts import script
