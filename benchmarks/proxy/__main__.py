@@ -79,6 +79,9 @@ def page(rows: list[Row], command: str) -> str:
         "Ratios are of one run; absolute times belong to the machine. ToolBridge is published",
         "neither on npm nor on PyPI, so it is not measured.",
         "",
+        "A streamed piece is one of the upstream's. Pieces that have come together leave as one, so",
+        "the client reads fewer of them than it would directly.",
+        "",
         "| what | measured | bar | holds | |",
         "| --- | --- | --- | --- | --- |",
     ]
