@@ -13,7 +13,7 @@ from benchmarks.clients.client import Client
 from benchmarks.clients.environments import install, versions
 from benchmarks.clients.gate import run_gate
 from benchmarks.clients.registry import CLIENTS
-from benchmarks.clients.row import run_row
+from benchmarks.clients.row import Use, run_row
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
 from benchmarks.clients.table import page
 
@@ -54,14 +54,23 @@ def run_client(client: Client, *, resume: bool) -> int:
     """
     folder = install(client.name, client.kind, client.packages)
     found = versions(folder, client.kind, client.packages)
+    company = _company(client)
     failed = 0
     for variant in client.variants:
         before = _run_before(client.name, variant, found) if resume else {}
         wanted = [scenario for scenario in SCENARIOS if not has_passed(scenario, before)]
-        cases = run_row(client, variant, folder, wanted)
+        cases = run_row(Use(client, variant, folder), wanted, company)
         failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
         _keep(client, variant, found, merged(before, cases))
     return failed
+
+
+def _company(client: Client) -> Use | None:
+    if client.company is None:
+        return None
+    name, variant = client.company
+    (other,) = [known for known in CLIENTS if known.name == name]
+    return Use(other, variant, install(other.name, other.kind, other.packages))
 
 
 def _kept() -> dict[str, Any]:

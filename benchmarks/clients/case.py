@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -114,7 +115,7 @@ def judge(
         program: of the client; one that goes through the tap where the scenario looks there.
         pair: the servers.
         scenario: the case.
-        other: a second one of the same client, for two at once.
+        other: who is asked at the same time, where two are.
     """
     pair.forget(odd=scenario.how == "odd")
     if scenario.how == "left":
@@ -177,8 +178,9 @@ def _left(program: Program, pair: Pair, scenario: Scenario) -> str | None:
 
 
 def _together(program: Program, other: Program, pair: Pair, scenario: Scenario) -> str | None:
-    """Two of the client at once, while somebody else is being answered slowly."""
+    """Two clients at once, while somebody else is being answered slowly."""
     (second,) = [s for s in SCENARIOS if s.judge is results_in_order]
+    second = replace(second, model="company")
     with pair.slow_answer(), ThreadPoolExecutor(2) as pool:
         wrongs = list(pool.map(_one, (program, other), (pair, pair), (scenario, second)))
         if not pair.open():

@@ -30,6 +30,8 @@ class Client:
         skips: what says nothing about it, with the reason: a scenario, a model of one, or a pattern
             of ``variant/scenario/model``.
         causes: of failures that are its own, by the model of the scenario or the scenario.
+        company: name and variant of the client that is asked at the same time where two are;
+            without one it is a second one of its own.
         remark: what else was seen of it.
     """
 
@@ -43,6 +45,7 @@ class Client:
     tasks: frozenset[Task] = frozenset()
     skips: Mapping[str, str] = field(default_factory=dict)
     causes: Mapping[str, str] = field(default_factory=dict)
+    company: tuple[str, str] | None = None
     remark: str = ""
 
     def tool_of(self, variant: str) -> Tool:

@@ -14,7 +14,7 @@ from benchmarks.clients.client import Client
 from benchmarks.clients.environments import install
 from benchmarks.clients.probe import probe
 from benchmarks.clients.registry import CLIENTS
-from benchmarks.clients.row import run_row
+from benchmarks.clients.row import Use, run_row
 from benchmarks.clients.scenarios import SCENARIOS
 
 __all__ = ["GATE", "GATE_SCENARIOS", "run_gate"]
@@ -63,6 +63,6 @@ def _failures(client: Client) -> int:
     wanted = [scenario for scenario in SCENARIOS if scenario.id in GATE_SCENARIOS]
     failed = 0
     for variant in GATE[client.name]:
-        cases = run_row(client, variant, folder, wanted)
+        cases = run_row(Use(client, variant, folder), wanted)
         failed += sum(case["verdict"] == "fail" for kept in cases.values() for case in kept)
     return failed

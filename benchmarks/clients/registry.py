@@ -249,6 +249,7 @@ CLIENTS: tuple[Client, ...] = (
         program="use_claude_code.py",
         # With a schema the answer is a call, too.
         variants=("", "all tools", "schema", "terminal"),
+        company=("opencode", "messages"),
         tools={"schema": replace(BASH, answers="StructuredOutput")},
         tool=BASH,
         tasks=frozenset({"impatient"}),

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.clients.case import Program, judge
@@ -13,18 +14,47 @@ from benchmarks.clients.client import Client
 from benchmarks.clients.environments import own_environ
 from benchmarks.clients.judges import DoesNotApply
 from benchmarks.clients.scenarios import SCENARIOS, Scenario
-from benchmarks.clients.scripts import script
+from benchmarks.clients.scripts import Tool, script
 from benchmarks.clients.servers import Pair, running
 
-__all__ = ["PROGRAMS", "absent", "run_row", "through_tap"]
+__all__ = ["PROGRAMS", "Use", "absent", "run_row", "through_tap"]
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One way of using a client, whose environment is in ``folder``."""
+
+    client: Client
+    variant: str
+    folder: Path
+
+    @property
+    def tool(self) -> Tool:
+        """What it offers."""
+        return self.client.tool_of(self.variant)
+
+    @property
+    def command(self) -> list[str]:
+        """How its program is started."""
+        program = PROGRAMS / self.client.program
+        if program.suffix == ".mjs":
+            return ["node", str(program), self.variant]
+        inside = self.folder / "venv/bin/python"
+        python = inside if self.client.kind == "python" else sys.executable
+        return [str(python), str(program), self.variant]
+
+
 def run_row(
-    client: Client, variant: str, folder: Path, scenarios: Iterable[Scenario] = SCENARIOS
+    use: Use, scenarios: Iterable[Scenario] = SCENARIOS, company: Use | None = None
 ) -> dict[str, list[dict[str, str]]]:
-    """Put the cases to one way of using a client, whose environment is in ``folder``.
+    """Put the cases to one way of using a client.
+
+    Args:
+        use: the client.
+        scenarios: the cases.
+        company: who is asked at the same time where two are; without one it is the same client.
 
     Raises:
         RuntimeError: our servers did not start.
@@ -32,27 +62,29 @@ def run_row(
     # New servers each time: what the adapter has learned of a model would change the next run.
     with (
         tempfile.TemporaryDirectory(prefix="clients-") as made,
-        running(script(client.tool_of(variant), f"{made}/home/work"), Path(made)) as pair,
+        running(
+            script(use.tool, f"{made}/home/work", company and company.tool), Path(made)
+        ) as pair,
     ):
-        return _put(client, variant, folder, pair, Path(made), scenarios)
+        return _put(use, company or use, pair, Path(made), scenarios)
 
 
 def _put(
-    client: Client,
-    variant: str,
-    folder: Path,
-    pair: Pair,
-    place: Path,
-    scenarios: Iterable[Scenario],
+    use: Use, company: Use, pair: Pair, place: Path, scenarios: Iterable[Scenario]
 ) -> dict[str, list[dict[str, str]]]:
+    client, variant = use.client, use.variant
     cases: dict[str, list[dict[str, str]]] = {}
     with contextlib.ExitStack() as stack:
         made = {}
-        for name, url in (("home", pair.url), ("tapped", pair.tapped), ("other", pair.url)):
+        for name, url, who in (
+            ("home", pair.url, use),
+            ("tapped", pair.tapped, use),
+            ("other", pair.url, company),
+        ):
             home = place / name
             home.mkdir()
-            environ = own_environ(home) | {"ADAPTER_URL": url, "CLIENT_FOLDER": str(folder)}
-            made[name] = Program(_command(client, variant, folder), environ, home)
+            environ = own_environ(home) | {"ADAPTER_URL": url, "CLIENT_FOLDER": str(who.folder)}
+            made[name] = Program(who.command, environ, home)
             stack.callback(made[name].end)
         for scenario in scenarios:
             if _is_besides(client, scenario):
@@ -110,11 +142,3 @@ def _verdict(client: Client, scenario: Scenario, wrong: str | None) -> tuple[str
     if wrong and cause:
         return "fail", f"{cause}: {wrong}"
     return ("fail", wrong) if wrong else ("pass", "")
-
-
-def _command(client: Client, variant: str, folder: Path) -> list[str]:
-    program = PROGRAMS / client.program
-    if program.suffix == ".mjs":
-        return ["node", str(program), variant]
-    inside = folder / "venv/bin/python"
-    return [str(inside if client.kind == "python" else sys.executable), str(program), variant]

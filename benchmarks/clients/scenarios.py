@@ -73,7 +73,7 @@ class Scenario:
         long: whether the question is.
         may_retry: whether the client may ask again as often as it does.
         how: ``tapped``: what the client asks for is looked at on its way; ``odd``: and made odder;
-            ``left``: the client is ended while it waits; ``together``: two of it at once.
+            ``left``: the client is ended while it waits; ``together``: two at once.
     """
 
     id: str

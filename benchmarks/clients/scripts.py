@@ -68,15 +68,22 @@ class Tool:
         return self.written(self.answers, {"answer": text}) if self.answers else text
 
 
-def script(tool: Tool, work: str = "") -> dict[str, Any]:
-    """The scripted server's models, one for each case, that call this tool."""
+def script(tool: Tool, work: str = "", company: Tool | None = None) -> dict[str, Any]:
+    """The scripted server's models, one for each case, that call this tool.
+
+    Args:
+        tool: of the client.
+        work: its working folder.
+        company: the tool of who is asked at the same time, where that is another client.
+    """
     call, two = tool.call(1, 2), tool.calls((1, 2), (3, 4))
     final = tool.answer("The sum is 3.")
     tools = ["completion", "tools"]
     models = {
         "text": [tool.answer("Paris is it.")],
         "call": [call, final],
-        "two": [two, tool.answer("3 and 7.")],
+        "two": _two_sums(tool),
+        "company": _two_sums(company or tool),
         "prose": [f"Let me add.\n\n{call}", final],
         "thinks": [f"<think>secretly a sum</think>{call}", final],
         "slips": [tool.written(tool.name, tool.wrong), call, final],
@@ -101,6 +108,10 @@ def script(tool: Tool, work: str = "") -> dict[str, Any]:
         "side": ["A sum"],
     }
     return {**models, **_troubles(call, final), **_more(tool, work)}
+
+
+def _two_sums(tool: Tool) -> list[str]:
+    return [tool.calls((1, 2), (3, 4)), tool.answer("3 and 7.")]
 
 
 def _troubles(call: str, final: str) -> dict[str, Any]:
