@@ -66,7 +66,7 @@ def _select(options: SelectOptions) -> Selection:
             tries=options.tries,
             num_ctx=options.num_ctx,
         )
-    if options.out is not None:
+    if options.out is not None and selection.kept:  # nobody can read a file without examples
         lines = "".join(f"{written(example)}\n" for example in selection.kept)
         try:
             options.out.write_text(lines, encoding="utf-8")
@@ -104,8 +104,10 @@ def _print(selection: Selection, options: SelectOptions) -> None:
     out = console()
     out.print(table)
     kept, all_ = len(selection.kept), len(selection.judged)
-    where = f", in {options.out}" if options.out is not None else ""
-    out.print(visible(f"{kept} of {all_} kept (threshold {options.threshold:g} nats){where}"))
+    told = f"{kept} of {all_} kept (threshold {options.threshold:g} nats)"
+    if options.out is not None:
+        told += f", in {options.out}" if kept else f"; {options.out} is not written"
+    out.print(visible(told))
 
 
 def _row(judged: Judged) -> list[str]:

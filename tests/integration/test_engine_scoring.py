@@ -123,11 +123,19 @@ def test_examples_are_judged_and_those_that_are_kept_can_be_given(
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     kept = tmp_path / "kept.jsonl"
     command = ["examples", "select", str(tmp_path / "mine.jsonl"), "--model", SMALL]
-    more = ["--tools", str(tmp_path / "tools.json"), "--num-ctx", "2048", "--threshold", "0.0"]
+    more = ["--tools", str(tmp_path / "tools.json"), "--num-ctx", "2048", "--threshold", "-1000"]
     assert main([*command, *more, "--out", str(kept), "--json"]) == 0
     judged = json.loads(capsys.readouterr().out)["examples"]
     assert [found["tried_on"] for found in judged] == [1, 1]
     for found in judged:
         assert found["gain"] == pytest.approx(found["loss_without"] - found["loss_with"], abs=2e-4)
         assert found["loss_without"] > 0
-    assert len(kept.read_text().splitlines()) == sum(found["kept"] for found in judged)
+    assert len(kept.read_text().splitlines()) == sum(found["kept"] for found in judged) == 1
+    # A file with nothing in it would be refused by whoever is given it.
+    nothing = tmp_path / "nothing.jsonl"
+    more[-1] = "1000"
+    assert main([*command, *more, "--out", str(nothing)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "0 of 2 kept (threshold 1000 nats)" in said
+    assert said.endswith("is not written")
+    assert not nothing.exists()
