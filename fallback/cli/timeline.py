@@ -7,12 +7,13 @@ included, because that is where calls go wrong; below it stands what was made of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
+from fallback.backend import Backend, Chunk, GenerationRequest
 from fallback.cli.output import can_show, visible
-from fallback.loop.ending import no_answer
+from fallback.loop.ending import is_answered
 from fallback.loop.progress import (
     Progress,
     StepEnded,
@@ -22,7 +23,7 @@ from fallback.loop.progress import (
     TurnEnded,
 )
 from fallback.messages import Step, ToolCall, ToolResult, Turn
-from fallback.session.drive import scorer
+from fallback.session.through import Through
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +103,7 @@ class Timeline:
 
     def _end(self, turn: Turn) -> None:
         # Why there is none is said below.
-        if turn.answer.strip() and turn.answer != no_answer(turn.detail):
+        if turn.answer.strip() and is_answered(turn):
             said = turn.steps[-1].raw.strip() if turn.steps else ""
             above = said == turn.answer.strip() and len(said) > REPEATED_CHARS
             self._line("answer", "(as above)" if above else turn.answer.strip(), "bold")
@@ -154,36 +155,19 @@ NOT_RUN = frozenset({"denied", "paused"})
 """Statuses of results that stand for a call that was not made."""
 
 
-class Overheard:
+class Overheard(Through):
     """A backend that lets a timeline hear every piece of a reply on its way to the session."""
 
     def __init__(self, backend: Backend, timeline: Timeline) -> None:
-        self._backend, self._timeline = backend, timeline
+        super().__init__(backend)
+        self._timeline = timeline
 
-    def describe(self, model: str) -> ModelInfo:
-        """See :meth:`fallback.backend.Backend.describe`."""
-        return self._backend.describe(model)
-
-    def stream(self, request: GenerationRequest) -> Iterator[Chunk]:
+    def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         """See :meth:`fallback.backend.Backend.stream`."""
-        chunks = self._backend.stream(request)
-        try:
+        with closing(super().stream(request)) as chunks:
             for chunk in chunks:
                 self._timeline.heard(chunk)
                 yield chunk
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
-
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
-        """See :meth:`fallback.backend.Scorer.score`."""
-        scores: Scores = scorer(self._backend, "score").score(request, values)
-        return scores
-
-    def close(self) -> None:
-        """See :meth:`fallback.backend.Backend.close`."""
-        self._backend.close()
 
 
 def call_line(call: ToolCall) -> str:

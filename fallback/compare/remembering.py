@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
-from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
-from fallback.session.drive import scorer
+from fallback.backend import Backend, Chunk, GenerationRequest
+from fallback.session.through import Through
 
 __all__ = ["Remembering"]
 
@@ -23,46 +24,29 @@ MOST = 64
 """Replies that are kept: more than a block of cases has, so that the next way finds them."""
 
 
-class Remembering:
+class Remembering(Through):
     """A backend in front of another; used by one thread at a time, like a host."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._kept: OrderedDict[bytes, tuple[Chunk, ...]] = OrderedDict()
-
-    def describe(self, model: str) -> ModelInfo:
-        """As the backend does."""
-        return self._backend.describe(model)
 
     def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         """The reply, made or remembered; raises what the backend raises."""
         if request.options.get("temperature") != 0:
-            yield from self._backend.stream(request)
+            yield from super().stream(request)
             return
         asked = _digest(request)
-        known = self._kept.get(asked)
-        if known is not None:
+        if (known := self._kept.get(asked)) is not None:
             yield from known
             return
         heard: list[Chunk] = []
-        stream = self._backend.stream(request)
-        try:
+        with closing(super().stream(request)) as stream:
             for chunk in stream:
                 heard.append(chunk)
                 if chunk.done and chunk.usage is not None and chunk.usage.seconds:
                     self._keep(asked, heard)
                 yield chunk
-        finally:
-            stream.close()  # type: ignore[attr-defined]  # backends yield from generators
-
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
-        """As the backend does, where it can."""
-        scores: Scores = scorer(self._backend, "score").score(request, values)
-        return scores
-
-    def close(self) -> None:
-        """Close the backend."""
-        self._backend.close()
 
     def _keep(self, asked: bytes, heard: Sequence[Chunk]) -> None:
         self._kept[asked] = tuple(heard)

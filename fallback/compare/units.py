@@ -17,12 +17,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo, Scores
+from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo
 from fallback.compare.cases import Case
 from fallback.compare.store import RECORD_VERSION
 from fallback.compare.ways import Way
@@ -37,7 +37,7 @@ from fallback.errors import (
 )
 from fallback.messages import Message, Step, Turn, Usage
 from fallback.resources import data_dir
-from fallback.session.drive import scorer
+from fallback.session.through import Through
 
 __all__ = ["Sampling", "Unit", "key_of", "run_unit"]
 
@@ -136,27 +136,16 @@ def _version() -> str:
     return str(__version__)
 
 
-class _Tap:
+class _Tap(Through):
     """A backend that passes everything on and remembers what was asked first."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self.first: GenerationRequest | None = None
-
-    def describe(self, model: str) -> ModelInfo:
-        return self._backend.describe(model)
 
     def stream(self, request: GenerationRequest) -> Generator[Chunk]:
         self.first = self.first or request
-        stream = self._backend.stream(request)
-        try:
-            yield from stream
-        finally:
-            stream.close()  # type: ignore[attr-defined]  # backends yield from generators
-
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
-        scores: Scores = scorer(self._backend, "score").score(request, values)
-        return scores
+        return super().stream(request)
 
     def close(self) -> None:
         """The backend is not ours."""

@@ -28,6 +28,7 @@ from fallback.execution.masking import mask_credentials, safe_error
 from fallback.execution.shown import Mask, MaskError, shown
 from fallback.limits import Limits
 from fallback.loop.actions import Job
+from fallback.loop.ending import in_seconds
 from fallback.messages import FailureKind, ResultStatus, Source, ToolResult
 from fallback.tools import ArgumentsError, Tool, ToolOutput
 
@@ -228,9 +229,7 @@ def _described(prepared: Prepared, ending: Ending) -> _Said:
         text = to_text(ending.value, none="done" if _is_silent(prepared.tool) else "null")
         return _Said("ok", text, value=ending.value)
     if isinstance(ending, TimedOut):
-        # What is left of a turn is an odd number.
-        within = f"{ending.seconds:.0f}" if ending.seconds >= 10 else f"{ending.seconds:.2g}"
-        told = f"Error: no result within {within} seconds."
+        told = f"Error: no result within {in_seconds(ending.seconds)} seconds."
         return _Said("timeout", told, "timeout")
     if isinstance(ending, Stopped):
         told = "Error: stopped before it finished, the turn was cancelled."

@@ -17,17 +17,10 @@ from fallback.errors import ConfigurationError, LedgerError
 from fallback.ledger import audit
 from fallback.ledger.database import Database, Row, Transaction
 from fallback.ledger.encoding import Masker, canonical
-from fallback.ledger.rows import asked_hash
+from fallback.ledger.rows import asked_hash, votes_on
 from fallback.ledger.values import Entry, Event, Operation, Origin
 
-__all__ = [
-    "APPROVAL_SECONDS",
-    "Approval",
-    "ApprovalStatus",
-    "Approvals",
-    "Refusal",
-    "Vote",
-]
+__all__ = ["APPROVAL_SECONDS", "Approval", "ApprovalStatus", "Approvals", "Refusal", "Vote"]
 
 APPROVAL_SECONDS = 24 * 3600.0
 """How long an approval is good for unless it says otherwise: what a person was shown of the world
@@ -228,8 +221,8 @@ class Approvals:
         by: str = "",
         detail: str = "",
     ) -> None:
-        row = tx.one("SELECT * FROM fallback_approvals WHERE id = :id", id=approval_id)
-        seal = asked_hash(row, _votes(tx, approval_id)) if row and outcome else ""
+        row = _row_of(tx, approval_id) if outcome else None
+        seal = asked_hash(row, votes_on(tx, approval_id)) if row else ""
         operation = Operation(
             tool=approval.tool,
             arguments=approval.arguments,
@@ -312,17 +305,15 @@ def _request_text(approval: Approval) -> str:
     )
 
 
+def _row_of(tx: Transaction, approval_id: str) -> Row | None:
+    return tx.one("SELECT * FROM fallback_approvals WHERE id = :id", id=approval_id)
+
+
 def _found(tx: Transaction, approval_id: str, now: float) -> Approval | None:
-    row = tx.one("SELECT * FROM fallback_approvals WHERE id = :id", id=approval_id)
+    row = _row_of(tx, approval_id)
     if row is None:
         return None
-    return _approval(row, _votes(tx, approval_id), now)
-
-
-def _votes(tx: Transaction, approval_id: str) -> list[Row]:
-    return tx.all(
-        "SELECT * FROM fallback_votes WHERE approval_id = :id ORDER BY at, voter", id=approval_id
-    )
+    return _approval(row, votes_on(tx, approval_id), now)
 
 
 def _load(tx: Transaction, approval_id: str, now: float) -> Approval:

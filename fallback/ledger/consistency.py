@@ -17,7 +17,7 @@ from fallback.ledger import audit
 from fallback.ledger.audit import Fault
 from fallback.ledger.database import Row, Transaction
 from fallback.ledger.encoding import sha256
-from fallback.ledger.rows import NOT_ENDED, asked_hash, begun_hash, ended_hash
+from fallback.ledger.rows import NOT_ENDED, asked_hash, begun_hash, ended_hash, votes_on
 from fallback.ledger.values import Anchor, Audited
 
 __all__ = ["verify"]
@@ -28,7 +28,6 @@ _STRAY = """
     SELECT approval_id FROM fallback_votes
     WHERE approval_id NOT IN (SELECT id FROM fallback_approvals) LIMIT 1
 """
-_VOTES = "SELECT * FROM fallback_votes WHERE approval_id = :id ORDER BY at, voter"
 
 
 @dataclass(slots=True)
@@ -117,7 +116,7 @@ def _tables(tx: Transaction) -> Iterator[tuple[str, _Said]]:
     for row in tx.pages(_OPERATIONS, "", column="id"):
         yield row["id"], _operation(row)
     for row in tx.pages(_APPROVALS, "", column="id"):
-        seal = asked_hash(row, tx.all(_VOTES, id=row["id"]))
+        seal = asked_hash(row, votes_on(tx, row["id"]))
         yield row["id"], _Said(state=row["status"], begun=seal)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fallback.ledger.database import Row
+from fallback.ledger.database import Row, Transaction
 from fallback.ledger.encoding import canonical, sha256
 
-__all__ = ["NOT_ENDED", "asked_hash", "begun_hash", "ended_hash"]
+__all__ = ["NOT_ENDED", "asked_hash", "begun_hash", "ended_hash", "votes_on"]
 
 _BEGUN = (
     *("key", "id", "tool", "fingerprint", "operation", "attempt", "holder", "lease_until"),
@@ -36,6 +36,13 @@ def asked_hash(row: Row, votes: Iterable[Row]) -> str:
     """Of an approval, what was asked, until when, and everybody's word on it."""
     said = [[vote[column] for column in _VOTE] for vote in votes]
     return _hash({**row, "votes": said}, _ASKED)
+
+
+def votes_on(tx: Transaction, approval_id: str) -> list[Row]:
+    """Everybody's word on an approval, in the order in which it was given."""
+    return tx.all(
+        "SELECT * FROM fallback_votes WHERE approval_id = :id ORDER BY at, voter", id=approval_id
+    )
 
 
 def _hash(row: Mapping[str, Any], columns: Iterable[str]) -> str:

@@ -9,10 +9,10 @@ from fallback.limits import Limits
 from fallback.loop.actions import Outcome
 from fallback.loop.record import RAN
 from fallback.loop.spent import UNSPENT, Spent
-from fallback.messages import Step, StopReason, ToolResult
+from fallback.messages import Step, StopReason, ToolResult, Turn
 from fallback.tools import Tool
 
-__all__ = ["Budget", "Ending", "no_answer", "out_of_steps"]
+__all__ = ["Budget", "Ending", "in_seconds", "is_answered", "out_of_steps"]
 
 
 _LIMITED: frozenset[StopReason] = frozenset(
@@ -20,9 +20,19 @@ _LIMITED: frozenset[StopReason] = frozenset(
 )
 
 
-def no_answer(detail: str) -> str:
+def _no_answer(detail: str) -> str:
     """What stands in the answer's place where there is none."""
     return f"No answer: {detail.removesuffix('.')}."
+
+
+def is_answered(turn: Turn) -> bool:
+    """Whether the answer is one, and not the sentence that says why there is none."""
+    return bool(turn.answer) and turn.answer != _no_answer(turn.detail)
+
+
+def in_seconds(seconds: float) -> str:
+    """As one would say it: whole ones from ten on, two digits below."""
+    return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 class Ending(Exception):  # an ending is not an error; it only travels like one
@@ -48,7 +58,7 @@ class Ending(Exception):  # an ending is not an error; it only travels like one
         """
         if self.answer or self.reason not in _LIMITED or self.error is not None:
             return self.answer
-        return no_answer(self.detail)
+        return _no_answer(self.detail)
 
 
 class Budget:
@@ -88,8 +98,7 @@ class Budget:
         """The ending, once no time is left."""
         if self.seconds is None or self.seconds > 0:
             return None
-        took = f"{self.elapsed:.0f}" if self.elapsed >= 10 else f"{self.elapsed:.2g}"
-        return Ending("deadline", f"stopped after {took} s (turn_seconds)")
+        return Ending("deadline", f"stopped after {in_seconds(self.elapsed)} s (turn_seconds)")
 
     def tool_seconds(self, tool: Tool) -> float | None:
         """Deadline of a call: the tool's own or everybody's, or the turn's if that comes first."""

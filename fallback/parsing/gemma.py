@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from fallback.parsing.framing import Framer
+from fallback.parsing.source import begun
 from fallback.parsing.strict import decode_at
 
 DELIMITERS = ('<|"|>', "<escape>")
@@ -64,10 +65,8 @@ class GemmaFramer(Framer):
         if end >= 0:
             size, self.quote = len(self.quote), ""
             return end + size
-        for size in range(len(self.quote) - 1, 0, -1):
-            if text.endswith(self.quote[:size], pos):
-                self.carry = text[-size:]
-                break
+        if size := begun(text, self.quote, pos):
+            self.carry = text[-size:]
         return len(text)
 
 

@@ -21,7 +21,7 @@ from fallback.parsing.bodies import Fault, Item, truncated
 from fallback.parsing.frames import CANDIDATE, Frames
 from fallback.parsing.live.opening import tagged_value
 from fallback.parsing.rawcall import RawCall
-from fallback.parsing.source import AnyOf, Waiter
+from fallback.parsing.source import AnyOf, Waiter, begun
 
 if TYPE_CHECKING:
     from fallback.parsing.live.arguments import Arguments
@@ -184,14 +184,8 @@ class _Content:
         """See :class:`~fallback.parsing.source.Waiter`."""
         text = self._kept + chunk
         found = text.find(SIGN)
-        end = found if found >= 0 else len(text) - _begun(text)
+        end = found if found >= 0 else len(text) - begun(text, SIGN)
         self._kept = text[end:]
         if self._told is not None:
             self._told.feed(text[:end])
         return found >= 0
-
-
-def _begun(text: str) -> int:
-    """How many characters at the end may be the beginning of the token."""
-    sizes = range(min(len(SIGN) - 1, len(text)), 0, -1)
-    return next((size for size in sizes if text.endswith(SIGN[:size])), 0)

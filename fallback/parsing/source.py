@@ -14,6 +14,12 @@ from typing import Protocol
 _SOLID = re.compile(r"\S")
 
 
+def begun(text: str, mark: str, start: int = 0) -> int:
+    """How many characters at the end, behind ``start``, may be the beginning of a mark."""
+    sizes = range(min(len(mark) - 1, len(text) - start), 0, -1)
+    return next((size for size in sizes if text.endswith(mark[:size], start)), 0)
+
+
 class Waiter(Protocol):
     """Says whether a chunk is worth waking a reader for."""
 

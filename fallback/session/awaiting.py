@@ -138,7 +138,7 @@ class AsyncSession(SessionBase):
 
     async def _describe(self, drive: Drive, action: Describe) -> AsyncGenerator[Outcome]:
         try:
-            async with patience(drive.seconds_left, drive.wake):
+            async with patience(drive.seconds_left(), drive.wake):
                 info = await self._backend.adescribe(action.model)
         except Impatient:
             yield drive.given_up()
@@ -154,7 +154,7 @@ class AsyncSession(SessionBase):
             return
         asked = scorer(self._backend, "ascore").ascore
         try:
-            async with patience(drive.seconds_left, drive.wake):
+            async with patience(drive.seconds_left(), drive.wake):
                 scores = await asked(action.request, action.values)
         except Impatient:
             yield drive.given_up()

@@ -200,7 +200,7 @@ class Session(SessionBase):
     def _describe(self, drive: Drive, action: Describe) -> Outcome:
         asked = partial(self._backend.describe, action.model)
         try:
-            info = wait(asked, drive.seconds_left, drive.wake)
+            info = wait(asked, drive.seconds_left(), drive.wake)
         except Impatient:
             return drive.given_up()
         except BackendError as error:
@@ -212,7 +212,7 @@ class Session(SessionBase):
             return Interrupted(elapsed=drive.elapsed)
         asked = partial(scorer(self._backend, "score").score, action.request, action.values)
         try:
-            scores = wait(asked, drive.seconds_left, drive.wake)
+            scores = wait(asked, drive.seconds_left(), drive.wake)
         except Impatient:
             return drive.given_up()
         except BackendError as error:

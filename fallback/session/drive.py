@@ -69,7 +69,7 @@ class Drive:
         self.pace = Pace(
             rates=rates,
             clock=clock,
-            left=self._turn_left,
+            left=self.seconds_left,
             limits=plan.limits,
             retries=max(0, plan.limits.max_transient_retries - spent.retries),
             masks=plan.masks,
@@ -113,13 +113,9 @@ class Drive:
         """Seconds since the turn began, without those in which a person was waited for."""
         return self._clock() - self._started - self._waited
 
-    def _turn_left(self) -> float | None:
-        return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
-
-    @property
     def seconds_left(self) -> float | None:
         """Until the deadline of the turn; ``None`` without one."""
-        return self._turn_left()
+        return None if self._seconds is None else max(0.0, self._seconds - self.elapsed)
 
     def given_up(self) -> Interrupted:
         """The outcome of asking a server that did not answer in time, or until the turn's end."""
@@ -142,7 +138,7 @@ class Drive:
             return
         so_far = self._with_retries(self._loop.so_far()) if isinstance(action, Execute) else None
         # Nobody knows how long people take.
-        seconds = None if isinstance(action, Approve) else self._turn_left()
+        seconds = None if isinstance(action, Approve) else self.seconds_left()
         yield from self.oversight.hold(seconds, so_far)
 
     def keep(self) -> Steps[None]:

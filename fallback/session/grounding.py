@@ -10,7 +10,7 @@ from typing import Any
 from fallback.execution.content import to_text
 from fallback.execution.masking import safe_error
 from fallback.loop import Ended, Plan
-from fallback.loop.ending import no_answer
+from fallback.loop.ending import is_answered
 from fallback.messages import Message
 
 __all__ = ["checked"]
@@ -25,8 +25,7 @@ def checked(ended: Ended, plan: Plan) -> Ended:
     A check that raises costs the turn nothing: ``detail`` says what it raised.
     """
     turn = ended.turn
-    said = turn.answer and turn.answer != no_answer(turn.detail)
-    if plan.grounding is None or not said or not turn.tools_used:
+    if plan.grounding is None or not is_answered(turn) or not turn.tools_used:
         return ended
     sources = [plan.instructions, *_sources(ended.messages)]
     try:

@@ -7,6 +7,7 @@ import re
 from fallback.parsing.gemma import DELIMITERS
 from fallback.parsing.live.follow import LONGEST_WORD, Follower
 from fallback.parsing.live.shape import LITERALS, NUMBER
+from fallback.parsing.source import begun
 
 _SPACE = re.compile(r"\s*")
 _MARKS = frozenset("{}[],:")
@@ -65,9 +66,7 @@ class GemmaFollower(Follower):
         size = len(self.quote)
         end = text.find(self.quote, pos)
         if end < 0:
-            sizes = range(size - 1, 0, -1)
-            kept = next((n for n in sizes if text.endswith(self.quote[:n], pos)), 0)
-            end = len(text) - kept
+            end = len(text) - begun(text, self.quote, pos)
             self.carry = text[end:]
         if end > pos:
             self._take(text[pos:end])
