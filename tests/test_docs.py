@@ -157,8 +157,8 @@ def test_a_request_of_a_document_is_answered(server: str, block: Block, command:
         assert told.stdout
 
 
-def test_the_page_of_the_server_shows_requests() -> None:
-    assert {block.document for block, _ in REQUESTS} >= {"docs/serve.md"}
+def test_the_readme_and_the_page_of_the_server_show_requests() -> None:
+    assert {block.document for block, _ in REQUESTS} >= {"README.md", "docs/serve.md"}
 
 
 def test_the_table_of_exit_codes_is_that_of_the_code() -> None:
