@@ -3,9 +3,9 @@
     fallback compare --way decide:-inf --way prompt:fenced --suite bfcl:simple ... --out DIR
     python -m benchmarks.decide DIR...
 
-With the margin ``-inf`` a tool is always called, and the notes say by how much its name gained
-over ``none``. So one run shows what any margin would have done: below it no tool is called, which
-is right where none is needed. Which half a case is in, its name alone decides.
+With the margin ``-inf`` a tool is always called, and the notes say what spoke for it. So one run
+shows what any margin would have done: below it no tool is called, which is right where none is
+needed. Which half a case is in, its name alone decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fallback.compare.stages import judge
 from fallback.compare.store import read_cases, read_records
 
 ALWAYS, PLAIN = "decide:-inf", "prompt:fenced"
-_LEAD = re.compile(r"decided: .* gains ([+-](?:\d+\.\d+|inf)) over none")
+_LEAD = re.compile(r"decided: .* ([+-](?:\d+\.\d+|inf)), of which ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,11 @@ from fallback.loop.deciding import (
     Decide,
     Verdict,
     another,
+    beginning,
     first,
     gained,
     judge,
+    odds,
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
@@ -116,10 +118,12 @@ class DecidedLoop(TurnLoop):
         )
         if note:
             self.record.note(note)
+        begun = yield from self._scored(request, beginning(self.plan.dialect))
         asked = yield from self._scored(request, choices)
         gains = gained(asked.logprobs, free, asked.unseen)
-        verdict = judge(names, gains, self._settings.margin)
-        told = f"{verdict.nearest} gains {verdict.lead:+.2f} over none"
+        ready = odds(begun.logprobs[0])
+        verdict = judge(names, gains, self._settings.margin, odds=ready)
+        told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {ready:+.2f} for any call"
         self.record.note(f"decided: {verdict.tool or 'no tool'} ({told})")
         return verdict
 

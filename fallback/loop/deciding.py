@@ -1,12 +1,16 @@
-"""Which tool, or none: decided by how much the question makes a name more probable.
+"""Which tool, or none: decided by two things that speak for a call.
 
-A small model has its favourites: some names are probable whatever is asked, and ``none`` is not
-one of them. So each name's log-probability is taken against the one that it has when nothing is
-asked, and the gains are compared (contextual calibration: Zhao et al., 2021, "Calibrate Before
-Use").
+One is how readily the model begins a call of itself: the odds of that against everything else
+that its reply may begin with. A small model answers from memory what it had better look up, but
+then a call is still nearly as probable; where no tool fits, it is out of the question.
+
+The other is how much the question makes a tool's name more probable. A small model has its
+favourites: some names are probable whatever is asked, and ``none`` is not one of them. So each
+name's log-probability is taken against the one that it has when nothing is asked, and the gains are
+compared (contextual calibration: Zhao et al., 2021, "Calibrate Before Use").
 
 The names are scored where a call has them: behind the beginning of one. So the prompt is that of
-the call which follows, and is evaluated once for both.
+the call which follows, and is evaluated once for all.
 """
 
 from __future__ import annotations
@@ -28,13 +32,19 @@ __all__ = [
     "Decide",
     "Verdict",
     "another",
+    "beginning",
     "first",
     "gained",
     "judge",
+    "odds",
 ]
 
 CONTENT_FREE = "N/A"
 """A question that asks for nothing."""
+
+_EXTREME = 4.0
+"""Logarithm of the odds that count as no more: beyond it they are nearly always certain, and would
+leave nothing to be said by the names."""
 
 _NONE = ("none", "no_tool")
 """What stands for no tool at all: the first that no tool is called."""
@@ -45,14 +55,15 @@ class Decide:
     """How it is decided.
 
     Attributes:
-        margin: how much more a tool's name has to gain by the question than ``none``, in natural
-            logarithms of probability. A higher one calls less often.
+        margin: what has to speak for a call at least, in natural logarithms: those of the odds
+            that the reply begins with one, and of the probability that the likeliest tool's name
+            gains by the question over ``none``. A higher margin calls less often.
         further: how much more probable than the end of a reply another call has to be, in the same
             unit.
         most: calls in one reply, at most.
     """
 
-    margin: float = 2.0
+    margin: float = -2.0
     further: float = 0.0
     most: int = 8
 
@@ -82,15 +93,20 @@ class Choices(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The tool that was decided on, ``""`` for none; which came nearest, and by how much."""
+    """The tool that was decided on, ``""`` for none; which came nearest, and what speaks for it."""
 
     tool: str
     nearest: str
     lead: float
 
 
+def beginning(dialect: Dialect) -> Choices:
+    """The choice of a call at all, against whatever else a reply may begin with."""
+    return Choices("", (opening(dialect).prefill,))
+
+
 def first(names: Sequence[str], dialect: Dialect) -> Choices:
-    """The choice at the beginning of a reply."""
+    """The choice of a tool, where a reply has begun with a call."""
     begun = opening(dialect).prefill
     none = next(word for word in _NONE if word not in names or word == _NONE[-1])
     opened = (opening(dialect, name).prefill for name in (*names, none))
@@ -111,6 +127,14 @@ def another(names: Sequence[str], dialect: Dialect, written: str, opened: Openin
     return Choices(kept, tuple(text.removeprefix(kept) for text in (*texts, written)))
 
 
+def odds(logprob: float) -> float:
+    """The logarithm of the odds of what has this log-probability, between two extremes."""
+    against = -math.expm1(min(logprob, 0.0))
+    if against <= 0:
+        return _EXTREME
+    return max(-_EXTREME, min(logprob - math.log(against), _EXTREME))
+
+
 def gained(asked: Sequence[float], free: Sequence[float], unseen: frozenset[int]) -> list[float]:
     """What each value gains by the question, over what it has of itself; the last is for none.
 
@@ -125,8 +149,17 @@ def gained(asked: Sequence[float], free: Sequence[float], unseen: frozenset[int]
     ]
 
 
-def judge(names: Sequence[str], gains: Sequence[float], margin: float) -> Verdict:
-    """Compare what speaks for each tool, and last for none, by a margin."""
+def judge(
+    names: Sequence[str], gains: Sequence[float], margin: float, *, odds: float = 0.0
+) -> Verdict:
+    """Compare what speaks for each tool, and last for none, by a margin.
+
+    Args:
+        names: of the tools.
+        gains: one for each, and one for none.
+        margin: what has to speak for a tool at least.
+        odds: what speaks for a call, of whichever tool.
+    """
     nearest = max(range(len(names)), key=gains.__getitem__)
-    lead = gains[nearest] - gains[-1]
+    lead = gains[nearest] - gains[-1] + odds
     return Verdict(names[nearest] if lead > margin else "", names[nearest], lead)

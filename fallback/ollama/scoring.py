@@ -11,6 +11,7 @@ Source: Ollama's API, ``logprobs`` and ``top_logprobs`` (since 0.12.11).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -30,6 +31,9 @@ _MOST_REQUESTS = 12
 
 _NEGLIGIBLE = 9.0
 """A way of beginning that is less probable than the likeliest by this (e**-9) is left out."""
+
+_LAST_PIECE = re.compile(r"[^\s\w\"'({\[]?[^\W_]*\Z|_[^\W_]*\Z")
+"""The piece of a name that may go on in the same token, with what it is separated by."""
 
 Answer = Mapping[str, Any]
 
@@ -118,7 +122,7 @@ def walk(values: Sequence[str], *, where: str) -> Generator[str, Answer, Walked]
             if len(fits) == 1:
                 found[fits[0]].append(total)
             elif fits and logprob > max(tokens.values()) - _NEGLIGIBLE:
-                places.append(_Place(_common(fits), total, fits))
+                places.append(_Place(_further(place.written + token, fits), total, fits))
     for place in places:
         for end in place.values:
             found[end].append(place.logprob)
@@ -133,10 +137,17 @@ def _fits(token: bytes, rest: bytes) -> bool:
     return rest.startswith(token) or token.startswith(rest)
 
 
-def _common(ends: tuple[bytes, ...]) -> bytes:
-    """What values have in common, up to a whole character."""
+def _further(written: bytes, ends: tuple[bytes, ...]) -> bytes:
+    """What values have in common, up to where a token may well end.
+
+    What follows is only as probable as the model finds it where its own tokens end: behind
+    ``get_`` it does not look for ``weather``, if it knows that as ``_weather``. So it goes as far
+    as the last whole piece of a name, but not less far than what the model itself would write.
+    """
     same = takewhile(lambda column: len(set(column)) == 1, zip(*ends, strict=False))
-    return bytes(column[0] for column in same).decode("utf-8", "ignore").encode()
+    common = bytes(column[0] for column in same).decode("utf-8", "ignore")
+    whole = _LAST_PIECE.sub("", common).encode()
+    return max(whole, written.decode("utf-8", "ignore").encode(), key=len)
 
 
 def _sum(logprobs: Sequence[float]) -> float:

@@ -119,7 +119,9 @@ def _results(results: Iterable[ToolResult], dialect: Dialect) -> str:
 
 
 def _first_example(tool: Tool, dialect: Dialect) -> str:
-    return _example(tool, dialect) if dialect.example else call_text([_FORM], dialect)
+    if not dialect.example:
+        return call_text([_FORM], dialect)
+    return _example(tool, dialect, optional=True)
 
 
 def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
@@ -200,8 +202,8 @@ def _correction(problem: Problem, catalogue: Catalogue, dialect: Dialect | None)
     }
 
 
-def _example(tool: Tool, dialect: Dialect | None) -> str:
-    arguments = skeleton(tool)
+def _example(tool: Tool, dialect: Dialect | None, *, optional: bool = False) -> str:
+    arguments = skeleton(tool, optional=optional)
     if dialect is None:
         return to_json(arguments)
     return call_text([ToolCall(id="", name=tool.name, arguments=arguments)], dialect)

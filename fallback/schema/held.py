@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,17 +14,36 @@ _MOST = 2**62
 """Bound of whole numbers. llama.cpp takes the ends of 64 bits for no bound, and drops the whole
 schema with what lies beyond them."""
 
+_COMBINING = ("allOf", "if", "dependentSchemas", "dependencies", "$dynamicRef")
+"""With these, members that belong to one object may be named in several places."""
+
+_OTHERS = frozenset(
+    {"$ref", "additionalProperties", "patternProperties", "unevaluatedProperties", "minProperties"}
+)
+"""What else may be said of the members of an object."""
+
 _CONDITIONS = ("not", "if", "contains")
 """Here a narrower schema would allow more."""
 
 
 def held(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with whole numbers bounded; it is for writing, not for checking what was written.
+    """The schema with an end to numbers and objects: for writing, not for checking.
 
     Without bounds some servers let a number go on for ever, and a small model that has begun to
-    write zeros writes them up to its limit of tokens.
+    write zeros writes them up to its limit of tokens. With members that no schema names it is the
+    same: ``qwen2.5-coder:0.5b`` invented one after another. So an object that names its members is
+    held to them, unless the schema says something about others or describes one object in several
+    places.
     """
+    text = json.dumps(schema)
+    return _held(schema, closing=not any(f'"{keyword}"' in text for keyword in _COMBINING))
+
+
+def _held(schema: Mapping[str, Any], *, closing: bool) -> dict[str, Any]:
     made = dict(schema)
+    either = "anyOf" in schema or "oneOf" in schema
+    if closing and not either and _names_all(schema):
+        made["additionalProperties"] = False
     if "integer" in _types(schema) and "enum" not in schema and "const" not in schema:
         if not ({"minimum", "exclusiveMinimum"} & schema.keys()) and _below(schema):
             made["minimum"] = -_MOST
@@ -32,13 +52,26 @@ def held(schema: Mapping[str, Any]) -> dict[str, Any]:
     for (keyword, *key), sub in subschemas(schema):
         if keyword in _CONDITIONS or not isinstance(sub, Mapping):
             continue
+        inside = closing and not (keyword in ("anyOf", "oneOf") and "properties" in schema)
         if not key:
-            made[str(keyword)] = held(sub)
+            made[str(keyword)] = _held(sub, closing=inside)
             continue
         if made[str(keyword)] is schema[str(keyword)]:
             made[str(keyword)] = schema[str(keyword)].copy()
-        made[str(keyword)][key[0]] = held(sub)
+        made[str(keyword)][key[0]] = _held(sub, closing=inside)
     return made
+
+
+def _names_all(schema: Mapping[str, Any]) -> bool:
+    """Whether an object can consist of its named members, and nothing is said of others."""
+    named, required = schema.get("properties"), schema.get("required", ())
+    return (
+        bool(named)
+        and isinstance(named, dict)
+        and not _OTHERS & schema.keys()
+        and isinstance(required, list | tuple)
+        and all(name in named for name in required)
+    )
 
 
 def _types(schema: Mapping[str, Any]) -> tuple[Any, ...]:

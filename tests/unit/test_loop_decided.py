@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from fallback.backend import GenerationRequest
 from fallback.errors import BackendStatusError, CapabilityError, ConfigurationError
 from fallback.limits import Limits
 from fallback.loop import Decide
-from fallback.loop.deciding import gained, judge
+from fallback.loop.deciding import gained, judge, odds
 from fallback.loop.progress import StepStarted
 from fallback.messages import Turn
 from fallback.parsing.events import CallReady
@@ -43,13 +44,16 @@ class Model:
         habits: dict[str, float] | None = None,
         gain: float = 5.0,
         further: Sequence[str] = (),
+        ready: float = 0.5,
     ) -> None:
-        self.chosen, self.further = list(chosen), list(further)
+        self.chosen, self.further, self.ready = list(chosen), list(further), ready
         self.habits, self.gain = habits or {}, gain
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
     def __call__(self, request: GenerationRequest, values: Sequence[str]) -> Iterable[float]:
         question = request.messages[-1].content
+        if not request.prefill:  # a call at all
+            return [math.log(self.ready)]
         self.asked.append((request.prefill, tuple(values)))
         if not request.prefill.endswith('"name": "'):  # behind a call
             wanted = self.further.pop(0) if self.further else "```"
@@ -88,7 +92,25 @@ def test_the_call_of_the_tool_that_was_decided_on_is_begun_and_held_to_its_schem
     assert (last.prefill, last.format) == ("", None)
     assert [call.arguments for call in turn.steps[0].reading.calls] == [{"city": "Oslo"}]
     assert turn.answer == "7 degrees."
-    assert "decided: get_weather (get_weather gains +5.00 over none)" in turn.steps[0].notes
+    note = "decided: get_weather (get_weather +5.00, of which +0.00 for any call)"
+    assert note in turn.steps[0].notes
+
+
+@pytest.mark.parametrize(("ready", "calls"), [(0.5, 1), (0.05, 0), (0.95, 1)])
+def test_a_model_that_would_hardly_begin_a_call_needs_more_of_a_reason(
+    ready: float, calls: int
+) -> None:
+    replies = [args(' {"city": "Oslo"}'), "7."] if calls else ["Fine."]
+    model = Model("get_weather", gain=0.5, ready=ready)
+    turn, _ = played(model, *replies)
+    assert len(turn.tools_used) == calls
+
+
+@pytest.mark.parametrize(
+    ("probability", "expected"), [(0.5, 0.0), (0.75, math.log(3)), (1e-9, -4.0), (1.0, 4.0)]
+)
+def test_the_odds_of_a_call_count_up_to_an_extreme(probability: float, expected: float) -> None:
+    assert odds(math.log(probability)) == pytest.approx(expected)
 
 
 def test_where_none_is_decided_on_no_tool_is_offered() -> None:
@@ -107,7 +129,7 @@ def test_a_habit_is_no_reason_to_call() -> None:
 
 
 @pytest.mark.parametrize(("margin", "calls"), [(4.9, 1), (5.1, 0), (float("-inf"), 1)])
-def test_the_margin_is_what_a_tool_has_to_gain_over_none(margin: float, calls: int) -> None:
+def test_the_margin_is_what_has_to_speak_for_a_call(margin: float, calls: int) -> None:
     replies = [args(' {"city": "Oslo"}'), "7."] if calls else ["Fine."]
     limits = {"decide": Decide(margin=margin)}
     if margin == float("-inf"):  # it would go on calling behind the result
@@ -262,6 +284,8 @@ def test_a_tool_called_none_has_another_word_beside_it() -> None:
 
 def test_python_calls_are_decided_on_too() -> None:
     def scores(request: GenerationRequest, values: Sequence[str]) -> Iterable[float]:
+        if not request.prefill:
+            return [math.log(0.5)]
         assert values == ("get_weather(", "get_time(", "none(")
         wanted = request.messages[-1].content == "What is it like in Oslo?"
         return [-1.0 if wanted else -4.0, -3.0, -3.0]
@@ -273,6 +297,8 @@ def test_python_calls_are_decided_on_too() -> None:
 
 def test_where_each_call_has_a_block_of_its_own_a_reply_has_one() -> None:
     def scores(request: GenerationRequest, values: Sequence[str]) -> Iterable[float]:
+        if not request.prefill:
+            return [math.log(0.5)]
         wanted = request.messages[-1].content == "What is it like in Oslo?"
         return [-1.0 if wanted else -4.0, -3.0, -3.0]
 

@@ -51,10 +51,33 @@ def test_all_tokens_that_can_only_begin_one_value_count_for_it() -> None:
 
 
 def test_what_values_have_in_common_is_written_before_the_next_question() -> None:
-    told = {"": {"get": -0.5, "none": -2.0}, "get_": {"weather": -0.25, "time": -4.0}}
-    places, scores = walked(['get_weather"', 'get_time"', 'none"'], told)
-    assert places == ["", "get_"]
+    told = {"": {"fetch": -0.5, "none": -2.0}, "fetch_all": {"_cats": -0.25, "_dogs": -4.0}}
+    places, scores = walked(['fetch_all_cats"', 'fetch_all_dogs"', 'none"'], told)
+    assert places == ["", "fetch_all"]
     assert scores == pytest.approx((-0.75, -4.5, -2.0))
+
+
+@pytest.mark.parametrize(
+    ("names", "token", "place"),
+    [
+        (["get_weather", "get_time"], "get", "get"),
+        (["legal_case.find", "legal_case.close"], "legal", "legal_case"),
+        (["look_flights", "look_flips"], "look", "look"),
+        (["cat-one", "cat-two"], "cat", "cat"),
+        (["getWeather", "getWind"], "get", "get"),
+        (["a_b1", "a_b2"], "a_b", "a_b"),
+        (["über_uns", "über_sie"], "ü", "über"),
+        (['{"name": "cat"}', '{"name": "dog"}'], "{", '{"name": "'),
+        (["cat('x')", "cat('y')"], "cat", "cat('"),
+    ],
+)
+def test_the_next_question_is_asked_where_a_token_may_end(
+    names: list[str], token: str, place: str
+) -> None:
+    """Where the name is cut in the middle of a token, no model goes on with the rest of it."""
+    asking = walk([f'{name}"' for name in names], where="here")
+    next(asking)
+    assert asking.send(answer({token: -0.5})) == place
 
 
 def test_a_value_that_is_longer_than_another_is_told_from_it_by_its_end() -> None:
@@ -75,8 +98,8 @@ def test_a_value_that_is_nowhere_among_the_likeliest_has_the_most_that_it_can_ha
 
 
 def test_what_is_hardly_ever_written_is_not_asked_about() -> None:
-    told = {"": {"get": -0.1, "g": -20.0}, "get_": {"a": -0.1, "b": -3.0}}
-    assert walked(['get_a"', 'get_b"'], told)[0] == ["", "get_"]
+    told = {"": {"get": -0.1, "g": -20.0}, "get": {"_a": -0.1, "_b": -3.0}}
+    assert walked(['get_a"', 'get_b"'], told)[0] == ["", "get"]
 
 
 def test_tokens_are_cut_where_bytes_are_cut() -> None:

@@ -1,4 +1,4 @@
-"""What a server is given to hold a reply to: the schema, with an end to every number."""
+"""What a server is given to hold a reply to: the schema, with an end to numbers and objects."""
 
 from __future__ import annotations
 
@@ -57,3 +57,48 @@ def test_numbers_are_bounded_wherever_they_stand_and_the_schema_itself_is_left_a
     assert made["additionalProperties"] == made["$defs"]["n"] == {"type": "integer", **BOUNDS}
     assert made["not"] == before["not"]
     jsonschema.Draft202012Validator.check_schema(made)
+
+
+NAMED = {"type": "object", "properties": {"city": {"type": "string"}}}
+CLOSED = {**NAMED, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        (NAMED, CLOSED),
+        ({**NAMED, "required": ["city"]}, {**CLOSED, "required": ["city"]}),
+        ({"type": "array", "items": NAMED}, {"type": "array", "items": CLOSED}),
+        ({"anyOf": [NAMED, {"type": "null"}]}, {"anyOf": [CLOSED, {"type": "null"}]}),
+        (
+            {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": NAMED}},
+            {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": CLOSED}},
+        ),
+    ],
+)
+def test_an_object_that_names_its_members_is_held_to_them(
+    schema: dict[str, Any], made: dict[str, Any]
+) -> None:
+    """A small model that may invent members invents one after another, up to its limit."""
+    assert held(schema) == made
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {}},
+        {**NAMED, "additionalProperties": True},
+        {**NAMED, "additionalProperties": {"type": "string"}},
+        {**NAMED, "patternProperties": {"^x-": {}}},
+        {**NAMED, "unevaluatedProperties": False},
+        {**NAMED, "required": ["country"]},
+        {**NAMED, "minProperties": 3},
+        {**NAMED, "anyOf": [{"properties": {"country": {}}, "required": ["country"]}]},
+        {"allOf": [NAMED, {"properties": {"country": {"type": "string"}}}]},
+        {**NAMED, "if": {"required": ["city"]}, "then": {"properties": {"country": {}}}},
+        {"not": NAMED},
+    ],
+)
+def test_an_object_whose_other_members_are_spoken_of_is_left_open(schema: dict[str, Any]) -> None:
+    assert held(schema) == schema
