@@ -162,8 +162,22 @@ class _Maker:
             self._put(made, f"key{number}", rest, required=True)
         return made
 
+    def _unset(self, nodes: list[Node]) -> Any:
+        """What a member that may be left out is as good as left out with, if there is such a value.
+
+        A small model copies what it sees: a flag that is shown set is set, and a filter is applied.
+        """
+        flat = flatten(self._ready.document, nodes)
+        if next(self._given(flat), None) is not None or flat.unions:
+            return None
+        value = {"boolean": False, "array": []}.get((flat.likely_kinds or [""])[0])
+        accepted = value is not None and all(self._ready.part_accepts(n, value) for n in nodes)
+        return value if accepted else None
+
     def _put(self, made: dict[str, Any], name: str, nodes: list[Node], *, required: bool) -> None:
-        value = self.value(nodes, name) if nodes else sample_text(name, {})
+        value = self._unset(nodes) if self._every and not required else None
+        if value is None:
+            value = self.value(nodes, name) if nodes else sample_text(name, {})
         # ``None`` may stand for "nothing could be made", as in a type that contains itself.
         if value is not None or required:
             made[name] = value

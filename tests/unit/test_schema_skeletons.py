@@ -36,6 +36,25 @@ def test_only_what_is_required_is_shown() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "boolean"}, False),
+        ({"type": "boolean", "default": True}, True),
+        ({"type": "boolean", "const": True}, True),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, []),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, [1]),
+        ({"type": "array", "items": {"type": "integer"}, "default": [7]}, [7]),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, True),
+        ({"type": "integer"}, 1),
+    ],
+)
+def test_what_may_be_left_out_is_shown_as_if_it_were(schema: dict[str, Any], value: Any) -> None:
+    """A small model copies what it sees, so no flag is shown set and no filter applied."""
+    tool = Tool(name="f", parameters={"properties": {"x": schema}})
+    assert skeleton(tool, optional=True) == {"x": value}
+
+
 def test_a_tool_without_parameters_has_an_empty_skeleton() -> None:
     assert made(None) == {}
 
