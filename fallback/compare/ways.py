@@ -10,7 +10,7 @@
     through ``/api/chat`` in place of ``/api/generate``; ``+no-example`` leaves the worked example
     out of it.
 ``decide``
-    As ``prompt:fenced``, but it is decided before each reply which tool it calls, or none, by the
+    As ``prompt:fenced``, but it is decided before the reply to a question which tool it calls, or none, by the
     probabilities of the tools' names (:mod:`fallback.loop.deciding`). ``decide:MARGIN`` is another
     margin than the usual one; ``decide:-inf`` always calls, which is what a margin is found with.
 """

@@ -1,4 +1,4 @@
-"""A turn in two stages: first which tool, or none; then the arguments, or the answer in words.
+"""A turn that begins in two stages: which tool, or none; then its arguments, or an answer in words.
 
 In the first stage the model writes nothing: only the probabilities of the tools' names are looked
 at (:mod:`fallback.loop.deciding`). A tool that was decided on has its call begun for the model,
@@ -39,7 +39,7 @@ __all__ = ["DecidedLoop"]
 
 
 class DecidedLoop(TurnLoop):
-    """:class:`~fallback.loop.turn.TurnLoop`, with a decision before each reply."""
+    """:class:`~fallback.loop.turn.TurnLoop`, with a decision before the reply to a question."""
 
     @property
     def _settings(self) -> Decide:
@@ -62,7 +62,13 @@ class DecidedLoop(TurnLoop):
 
     @property
     def _undecided(self) -> bool:
-        """Whether the next reply may be a call or not; what was asked for is not decided on."""
+        """Whether the next reply may be a call or not; what was asked for is not decided on.
+
+        Behind a result the question speaks for its tool as before, though it has been called: what
+        is left to do only the model can say, so it is not decided on either.
+        """
+        if self.record.conversation[-1].role != "user":
+            return False
         free = not self._withdrawn and not self._aside and self._choice == "auto"
         blocks = self._mode == "prompt" and not self.plan.dialect.inline
         return free and blocks and len(self._tools) > 0

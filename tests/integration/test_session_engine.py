@@ -49,7 +49,7 @@ def test_a_question_about_the_weather_is_asked_of_the_tool(
     turn = asked(backend, "What is the weather in Oslo?", mode)
     assert turn.tools_used[0] == "get_weather"
     first = turn.steps[0]
-    assert first.calls[0].arguments == {"city": "Oslo"}
+    assert str(first.calls[0].arguments["city"]).casefold() == "oslo"
     assert first.mode == ("prompt" if mode == "prompt" else "native")
     if mode == "prompt":
         # Behind a native result this model invents a tool; that it is refused is another test's.

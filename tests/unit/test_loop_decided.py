@@ -131,19 +131,8 @@ def test_a_habit_is_no_reason_to_call() -> None:
 @pytest.mark.parametrize(("margin", "calls"), [(4.9, 1), (5.1, 0), (float("-inf"), 1)])
 def test_the_margin_is_what_has_to_speak_for_a_call(margin: float, calls: int) -> None:
     replies = [args(' {"city": "Oslo"}'), "7."] if calls else ["Fine."]
-    limits = {"decide": Decide(margin=margin)}
-    if margin == float("-inf"):  # it would go on calling behind the result
-        turn, _ = played(Model("get_weather"), *replies[:1], tools=[stopping()], **limits)
-        assert len(turn.steps[0].reading.calls) == 1
-        return
-    turn, _ = played(Model("get_weather"), *replies, **limits)
+    turn, _ = played(Model("get_weather"), *replies, decide=Decide(margin=margin))
     assert len(turn.tools_used) == calls
-
-
-def stopping() -> dict[str, Any]:
-    """A tool that the application runs, so that the turn ends with its call."""
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
-    return {"name": "get_weather", "description": "Weather.", "parameters": parameters}
 
 
 def test_behind_a_call_another_one_may_be_decided_on() -> None:
@@ -222,8 +211,16 @@ def test_what_was_chosen_is_not_decided_on(choice: str) -> None:
     model = Model()
     replies = ["Fine."] if choice == "none" else [args(' {"city": "Oslo"}'), "7."]
     played(model, *replies, tool_choice=choice)
-    assert all(values for _, values in model.asked) is True
-    assert len(model.asked) == (0 if choice == "none" else 2)
+    assert model.asked == []
+
+
+def test_behind_a_result_the_model_itself_says_what_is_left_to_do() -> None:
+    """The question speaks for the tool that has been called as it did before it was."""
+    time = '```tool_call\n{"name": "get_time", "arguments": {"zone": "CET"}}\n```'
+    model = Model("get_weather", "get_weather")
+    turn, _ = played(model, args(' {"city": "Oslo"}'), time, "7 degrees at noon.")
+    assert turn.tools_used == ("get_weather", "get_time")
+    assert model.chosen == ["get_weather"]
 
 
 def test_a_backend_without_log_probabilities_is_told_in_one_line() -> None:
