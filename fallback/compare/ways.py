@@ -10,9 +10,9 @@
     through ``/api/chat`` in place of ``/api/generate``; ``+no-example`` leaves the worked example
     out of it.
 ``decide``
-    As ``prompt:fenced``, but it is decided before the reply to a question which tool it calls, or none, by the
-    probabilities of the tools' names (:mod:`fallback.loop.deciding`). ``decide:MARGIN`` is another
-    margin than the usual one; ``decide:-inf`` always calls, which is what a margin is found with.
+    As ``prompt:fenced``, but before the reply to a question it is decided which tool it calls, or
+    none, by probabilities (:mod:`fallback.loop.deciding`). ``decide:MARGIN`` is another margin than
+    the usual one; ``decide:-inf`` always calls.
 """
 
 from __future__ import annotations

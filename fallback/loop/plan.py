@@ -42,8 +42,8 @@ class Plan:
         parallel: whether one reply may hold several calls; otherwise only the first one counts.
         respond: whether the catalogue holds the tool for answering, see
             :mod:`fallback.loop.respond`.
-        decide: how it is decided before each reply which tool it calls; ``None`` leaves that to the
-            reply.
+        decide: how it is decided before the reply to a question which tool it calls; ``None``
+            leaves that to the reply.
         baseline: what an earlier turn found out for that.
         eager: whether a call that only reads may start while the reply is still being written.
         window: what earlier turns found out about the window.

@@ -75,10 +75,10 @@ class Session(SessionBase):
         num_ctx: window in tokens; ``None`` for that of ``limits``, as far as the model goes.
         parallel_tool_calls: whether one reply may hold several calls; otherwise only the first one
             counts, and the model is told so.
-        decide: decide before each reply which tool it calls, or none, by the probabilities of their
-            names, and only then let the model write the arguments, or the answer: ``True``, or a
-            ``Decide`` with a margin of your own. It goes with prompt mode, and needs a server that
-            gives log-probabilities.
+        decide: decide before the reply to a question which tool it calls, or none, by
+            probabilities, and only then let the model write the arguments, or the answer: ``True``,
+            or a ``Decide`` with a margin of your own. It goes with prompt mode, and needs a server
+            that gives log-probabilities.
         eager: start a call that only reads as soon as it is complete, while the model still writes
             (prompt mode).
         respond: offer a tool ``respond(text)`` whose call is the answer, for models that call a
