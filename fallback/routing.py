@@ -30,6 +30,7 @@ class Advice:
         read_text: whether, in native mode, calls are also read from the text.
         think: for models that think.
         num_ctx: window in tokens.
+        decide: the margin with which it is decided before a reply whether it calls a tool.
     """
 
     mode: Mode
@@ -39,6 +40,7 @@ class Advice:
     read_text: bool | None = None
     think: bool | str | None = None
     num_ctx: int | None = None
+    decide: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,7 +208,7 @@ def session_of(
         parallel_tool_calls=options.parallel_tool_calls,
         eager=options.eager,
         respond=options.respond,
-        decide=options.decide,
+        decide=options.decide or None,
         examples=load_examples(options.examples, catalogue) if options.examples else (),
     )
 

@@ -8,6 +8,7 @@ calibration that was broken off goes on where it was, to the same end.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from fallback.profiles import Evidence, Profile, Versions, WayEvidence, template
 
 __all__ = ["Budget", "Calibration", "budget_of", "calibrate", "probes", "profile_of", "way_set"]
 
-_KINDS = ("native", "native+read", "prompt")
+_KINDS = ("native", "native+read", "prompt", "decide")
 """Kinds of ways that mode ``auto`` can go."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -77,7 +78,7 @@ def way_set(names: Sequence[str]) -> tuple[Way, ...]:
         return tuple(way for way in ALL_WAYS if way.kind in _KINDS and way.kind != "native")
     ways = ways_of(names)
     for way in ways:
-        if way.kind not in _KINDS:
+        if way.kind not in _KINDS or (way.margin is not None and math.isinf(way.margin)):
             raise ConfigurationError(f"mode auto cannot go the way {way.name}; leave it out")
     return ways
 
@@ -288,6 +289,7 @@ def profile_of(
         read_text=way.kind != "native",
         think=probing.sampling.think,
         num_ctx=probing.sampling.num_ctx,
+        decide=way.decide.margin if way.decide else None,
         versions=Versions(fallback=version, templates="", server=server),
         evidence=Evidence(
             suites=tuple(dict.fromkeys(case.suite for case in probing.cases)),

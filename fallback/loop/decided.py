@@ -39,7 +39,13 @@ __all__ = ["DecidedLoop"]
 
 
 class DecidedLoop(TurnLoop):
-    """:class:`~fallback.loop.turn.TurnLoop`, with a decision before the reply to a question."""
+    """:class:`~fallback.loop.turn.TurnLoop`, with a decision before the reply to a question.
+
+    Only where the plan says so, or what was measured of the model.
+    """
+
+    _able = True
+    """Whether the server can do it, as far as is known."""
 
     @property
     def _settings(self) -> Decide:
@@ -54,6 +60,8 @@ class DecidedLoop(TurnLoop):
             verdict = yield from self._decide()
         except _Refused as refused:
             return refused.generation
+        except _Unable:
+            return (yield from super()._generate(tool, written))
         if verdict.tool:
             generation = yield from super()._generate(verdict.tool)
             return (yield from self._further(generation))
@@ -67,7 +75,8 @@ class DecidedLoop(TurnLoop):
         Behind a result the question speaks for its tool as before, though it has been called: what
         is left to do only the model can say, so it is not decided on either.
         """
-        if self.record.conversation[-1].role != "user":
+        wanted = self.plan.decide is not None and self._able
+        if not wanted or self.record.conversation[-1].role != "user":
             return False
         free = not self._withdrawn and not self._aside and self._choice == "auto"
         blocks = self._mode == "prompt" and not self.plan.dialect.inline
@@ -78,7 +87,7 @@ class DecidedLoop(TurnLoop):
         while self._may_go_on(generation):
             try:
                 verdict = yield from self._decide_again(generation)
-            except _Refused:
+            except (_Refused, _Unable):
                 break  # what there is will do
             if not verdict.tool:
                 break
@@ -115,6 +124,7 @@ class DecidedLoop(TurnLoop):
 
         Raises:
             _Refused: the server does not say now; the turn may know what to do about it.
+            _Unable: it never does, and only what was measured elsewhere asks for it.
         """
         names = self._tools.names
         choices = first(names, self.plan.dialect)
@@ -172,7 +182,11 @@ class DecidedLoop(TurnLoop):
             raise TypeError(f"Score was answered with {type(outcome).__name__}")
         self.record.spend(outcome.usage)
         if isinstance(outcome.error, CapabilityError):
-            raise Ending("failed", str(outcome.error), error=outcome.error)
+            if "decide" in self.plan.own:
+                raise Ending("failed", str(outcome.error), error=outcome.error)
+            self._able = False
+            self.record.note(f"not decided: {outcome.error}")
+            raise _Unable
         if outcome.error is not None:
             raise _Refused(Generation(finish_reason="error", error=outcome.error))
         return outcome
@@ -183,6 +197,10 @@ class _Refused(Exception):  # not an error; it only travels like one
     """The server did not score; holds what the turn takes for a reply that did not come."""
 
     generation: Generation
+
+
+class _Unable(Exception):  # not an error; it only travels like one
+    """The server cannot score."""
 
 
 def _repeats(calls: tuple[ToolCall, ...]) -> bool:

@@ -24,7 +24,7 @@ from fallback.routing import Route
 
 __all__ = ["Ended", "Plan"]
 
-_ADVISED = ("dialect", "endpoint", "read_text", "think", "num_ctx")
+_ADVISED = ("dialect", "endpoint", "read_text", "think", "num_ctx", "decide")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,8 @@ class Plan:
         """The plan with what the route's advice says, but for the caller's own settings."""
         said = {name: getattr(route.advice, name, None) for name in _ADVISED}
         given = {n: v for n, v in said.items() if v is not None and n not in self.own}
+        if "decide" in given:
+            given["decide"] = Decide(margin=given["decide"])
         if "num_ctx" in given:  # sizes are relative to the real window
             given["limits"] = replace(self.limits, num_ctx=given["num_ctx"])
         return replace(self, **given) if given else self

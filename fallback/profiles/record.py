@@ -108,6 +108,8 @@ class Profile:
         read_text: whether, in native mode, calls are also read from the text.
         think: as for a session; ``None`` leaves the model alone.
         num_ctx: window in tokens that it was measured with; ``None`` for the usual one.
+        decide: the margin with which it is decided before a reply whether it calls a tool; ``None``
+            for no decision.
     """
 
     model: str
@@ -121,6 +123,7 @@ class Profile:
     read_text: bool = True
     think: bool | str | None = None
     num_ctx: int | None = None
+    decide: float | None = None
     versions: Versions
     evidence: Evidence
 
@@ -157,6 +160,7 @@ def advice_of(profile: Profile) -> Advice:
         read_text=profile.read_text if native else None,
         think=profile.think,
         num_ctx=profile.num_ctx,
+        decide=profile.decide,
     )
 
 

@@ -53,6 +53,8 @@ def _way(profile: Profile) -> Iterator[tuple[str, Any]]:
         yield "dialect", profile.dialect
         yield "endpoint", profile.endpoint
         yield "example", profile.example
+        if profile.decide is not None:
+            yield "decide", profile.decide
     else:
         yield "read_text", profile.read_text
     if profile.think is not None:

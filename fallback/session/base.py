@@ -97,7 +97,7 @@ class SessionBase:
         read_text: bool | None = None,
         profile: str | Path | Profiles = "auto",
         parallel_tool_calls: bool = True,
-        decide: bool | Decide = False,
+        decide: bool | Decide | None = None,
         eager: bool = False,
         respond: bool = False,
         mcp: McpTools | Iterable[McpServer | str] = (),
@@ -117,7 +117,13 @@ class SessionBase:
         self._injected = authority.injected
         for tool in catalogue:
             check_context(tool, self._injected)
-        own = {"dialect": dialect, "read_text": read_text, "num_ctx": num_ctx, "think": think}
+        own = {
+            "dialect": dialect,
+            "read_text": read_text,
+            "num_ctx": num_ctx,
+            "think": think,
+            "decide": decide,
+        }
         self._plan = Plan(
             own=frozenset(name for name, value in own.items() if value is not None),
             model=model,
@@ -363,7 +369,9 @@ class SessionBase:
             lost={} if paused is None else lost_calls(paused, plan),
             logged=None if taken is None else _logged(taken),
         )
-        make = TurnLoop if plan.decide is None else DecidedLoop
+        # A model's profile may say that it is decided, and is found only in the turn.
+        may_decide = plan.decide is not None or plan.mode == "auto"
+        make = DecidedLoop if may_decide else TurnLoop
         loop = make(plan, self._messages, question, paused)
         spent = UNSPENT if paused is None else paused.spent
         return Drive(loop, plan, oversight, self._clock, self._rates, spent)

@@ -13,9 +13,9 @@ from fallback.loop import Decide
 __all__ = ["choice_of", "decide_of", "dialect_of", "masks_of"]
 
 
-def decide_of(given: bool | Decide, mode: str, dialect: Dialect) -> Decide | None:
+def decide_of(given: bool | Decide | None, mode: str, dialect: Dialect) -> Decide | None:
     """How it is decided which tool a reply calls; ``None`` where that is left to the reply."""
-    if given is False:
+    if not given:
         return None
     if dialect.inline:
         raise ConfigurationError(

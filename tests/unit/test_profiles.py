@@ -46,6 +46,14 @@ def test_a_native_profile_says_whether_text_is_read_and_nothing_of_prompts(tmp_p
     assert (advice.dialect, advice.endpoint) == (None, None)
 
 
+def test_the_margin_of_a_decision_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / file_name("m", "d1")
+    save(profile_of(way="decide", decide=-2.0), path)
+    found = Profiles(folders=[tmp_path]).advice(INFO)
+    assert found is not None
+    assert found.decide == -2.0
+
+
 def test_the_worked_example_is_part_of_the_dialect(tmp_path: Path) -> None:
     kept(tmp_path, profile_of(example=False))
     advice = Profiles(folders=[tmp_path]).advice(INFO)
@@ -174,6 +182,12 @@ WHOLE = to_toml(profile_of())
         (WHOLE.replace('["builtin"]', "[1]"), "evidence.suites should be a list of texts"),
         (WHOLE.replace("[way]", "[[way]]"), "way is"),
         (WHOLE.replace("mode =", "num_ctx = 0\nmode ="), "num_ctx has to be at least 1"),
+        (WHOLE.replace("mode =", "decide = true\nmode ="), "way.decide is True, but should be"),
+        (WHOLE.replace("mode =", "decide = -inf\nmode ="), "way.decide is -inf, but should be a"),
+        (
+            WHOLE.replace("mode =", "decide = 1\nmode =").replace('"pythonic"', '"inline"'),
+            "way.decide goes with prompt mode",
+        ),
         (WHOLE + "x = '" + "y" * 300_000 + "'", "more than 262,144 bytes"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,6 +65,39 @@ def test_the_callers_own_settings_go_before_the_profile(drive: Drive, profile_fo
     off = ScriptedBackend(["Hello."], capabilities=["tools"])
     (turn,) = drive(off, "Hi", profile="off")
     assert turn.steps[0].mode == "native"
+
+
+def deciding(request: GenerationRequest, values: Sequence[str]) -> list[float]:
+    """Readily begins a call; the question makes ``get_weather`` more probable."""
+    if not request.prefill:
+        return [-0.1]
+    asked = "Weather" in request.messages[-1].content
+    return [-1.0 if asked and value.startswith("get_weather") else -6.0 for value in values]
+
+
+@DRIVERS
+def test_a_profile_can_say_that_it_is_decided_first(drive: Drive, profile_folder: Path) -> None:
+    measured(profile_folder, way="decide", decide=-1.5)
+    arguments = {"content": 'city="Oslo")\n```', "prefilled": True}
+    backend = ScriptedBackend([arguments, "It is fine."], capabilities=["tools"], scores=deciding)
+    (turn,) = drive(backend, "Weather in Oslo?")
+    assert turn.tools_used == ("get_weather",)
+    assert backend.requests[0].prefill == "```tool_code\nget_weather("
+    assert any(note.startswith("decided: get_weather") for note in turn.steps[0].notes)
+    plain = ScriptedBackend(["Hello."], capabilities=["tools"], scores=deciding)
+    (turn,) = drive(plain, "Hi", decide=False)
+    assert plain.requests[0].prefill == ""
+
+
+@DRIVERS
+def test_where_the_server_cannot_decide_the_profile_is_gone_by_without(
+    drive: Drive, profile_folder: Path
+) -> None:
+    measured(profile_folder, way="decide", decide=-1.5)
+    backend = ScriptedBackend([OSLO, "It is fine."], capabilities=["tools"])
+    (turn,) = drive(backend, "Weather in Oslo?")
+    assert turn.tools_used == ("get_weather",)
+    assert [note for note in turn.steps[0].notes if note.startswith("not decided: ")]
 
 
 @DRIVERS
