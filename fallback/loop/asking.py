@@ -189,25 +189,27 @@ class Asking:
         only = self._tools.get(tool) if tool else None
         if len(self._tools) == 1:
             only = next(iter(self._tools))
-        schema: dict[str, Any] | None
-        if only is not None:
+        opened, schema = opening_of_any(dialect), self._call_of_one(only)
+        if schema is None and only is not None:
             opened, schema = opening(dialect, only.name), held(only.parameters)
-        else:
-            opened, schema = opening_of_any(dialect), self._any_call()
         if opened.closing and schema is not None and self._may_format:
             return opened, schema
         return Opening(opening(dialect, None if only is None else only.name).prefill), None
 
-    def _any_call(self) -> dict[str, Any] | None:
-        """The schema of a call of any of the tools, if one can be written and is not too large.
+    def _call_of_one(self, only: Tool | None) -> dict[str, Any] | None:
+        """The schema of a call of that tool, or of any, if it can be written and is not too large.
 
+        It is of the whole call, because models write the two braces at its end as one token: held
+        to the arguments alone ``qwen2.5-coder:0.5b`` could not end a number and wrote zeros.
         References into a schema would lead nowhere once it is part of another one.
         """
-        texts = [to_json(tool.parameters) for tool in self._tools]
+        tools = tuple(self._tools) if only is None else (only,)
+        texts = [to_json(tool.parameters) for tool in tools]
         whole = sum(map(len, texts)) <= self._plan.limits.max_format_chars
         if not whole or any('"$ref"' in text for text in texts):
             return None
-        return {"anyOf": [_call_of(tool) for tool in self._tools]}
+        calls = [_call_of(tool) for tool in tools]
+        return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
 def _call_of(tool: Tool) -> dict[str, Any]:

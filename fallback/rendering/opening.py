@@ -54,9 +54,10 @@ def opening_of_any(dialect: Dialect) -> Opening:
     if dialect.payload != "json":
         return Opening("")
     arguments = {_KEY: 0}
-    text = call_text([ToolCall(id="", name=_NAME, arguments=arguments)], dialect)
-    before, _, behind = text.partition(to_json({"name": _NAME, "arguments": arguments}))
-    return Opening(before, behind)
+    call = ToolCall(id="", name=_NAME, arguments=arguments)
+    text = call_text([call, call], dialect)
+    before, link, behind = text.split(to_json({"name": _NAME, "arguments": arguments}))
+    return Opening(before, behind, link)
 
 
 def opening(dialect: Dialect, tool: str | None = None) -> Opening:
