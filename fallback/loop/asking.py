@@ -1,8 +1,8 @@
 """How the model is asked for its next reply: what it is shown, and how its reply is begun.
 
 Where a call is required the reply is begun for the model: the opening of a call is put into its
-mouth (:mod:`fallback.rendering.opening`), and the rest is held to the schema of the tool, or of a
-call of any of them, if the server can do that. A server that can do neither is asked without; what
+mouth (:mod:`fallback.rendering.opening`), and the rest is held to the schema of a call of the tool,
+or of any of them, if the server can do that. A server that can do neither is asked without; what
 is required is checked in the reply in any case.
 """
 

@@ -17,7 +17,11 @@ from fallback.testing import ScriptedBackend
 from fallback.tools import Tool
 
 MODES = pytest.mark.parametrize("mode", ["prompt", "native"])
-NAMED = '```tool_call\n{"name": "get_weather", "arguments":'
+BEGUN = "```tool_call\n"
+
+
+def weather(arguments: str = '{"city": "Oslo"}') -> str:
+    return f'{{"name": "get_weather", "arguments": {arguments}}}'
 
 
 def oslo(mode: str) -> Any:
@@ -78,7 +82,7 @@ def test_another_tool_than_the_named_one_is_corrected_once(mode: str) -> None:
 
 def test_what_native_mode_does_not_do_is_begun_in_prompt_mode() -> None:
     driver = Driver(mode="auto", tool_choice="get_weather")
-    turn = driver.play("It is fine.", continued(' {"city": "Oslo"}}\n```'), "Fine.")
+    turn = driver.play("It is fine.", continued(weather() + "\n```"), "Fine.")
     assert [step.mode for step in turn.steps] == ["native", "prompt", "prompt"]
     assert turn.tools_used == ("get_weather",)
     assert driver.ended is not None
@@ -89,22 +93,30 @@ def test_what_native_mode_does_not_do_is_begun_in_prompt_mode() -> None:
 # A reply that is begun
 
 
-def test_a_named_call_is_begun_up_to_its_arguments_and_held_to_their_schema() -> None:
+def test_a_named_call_is_begun_and_held_to_what_a_call_of_it_is() -> None:
     driver = Driver(tool_choice="get_weather")
-    turn = driver.play(continued(' {"city": "Oslo"}'), "Fine.")
+    turn = driver.play(continued(weather()), "Fine.")
     request = driver.requests[0].request
-    weather = TOOLS.get("get_weather")
-    assert weather is not None
-    assert request.prefill == NAMED
-    assert request.format == weather.parameters
+    tool = TOOLS.get("get_weather")
+    assert tool is not None
+    assert request.prefill == BEGUN
+    assert request.format == {
+        "type": "object",
+        "properties": {
+            "name": {"const": "get_weather"},
+            "arguments": {**tool.parameters, "additionalProperties": False},
+        },
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
     step = turn.steps[0]
-    assert step.raw == NAMED + ' {"city": "Oslo"}}\n```'
+    assert step.raw == f"{BEGUN}{weather()}\n```"
     assert (step.calls[0].arguments, step.calls[0].repairs) == ({"city": "Oslo"}, ())
     assert step.raw[slice(*step.calls[0].span)].startswith('{"name": "get_weather"')
 
 
 def test_the_segments_of_a_begun_reply_tile_the_whole_of_it() -> None:
-    turn = Driver(tool_choice="get_weather").play(continued(' {"city": "Oslo"}'), "Fine.")
+    turn = Driver(tool_choice="get_weather").play(continued(weather()), "Fine.")
     step = turn.steps[0]
     ends = [0]
     for segment in step.reading.segments:
@@ -114,7 +126,7 @@ def test_the_segments_of_a_begun_reply_tile_the_whole_of_it() -> None:
 
 
 def test_a_model_that_closes_the_call_itself_is_read_as_well() -> None:
-    turn = Driver(tool_choice="get_weather").play(continued(' {"city": "Oslo"}}\n```'), "Fine.")
+    turn = Driver(tool_choice="get_weather").play(continued(weather() + "\n```"), "Fine.")
     assert turn.steps[0].calls[0].repairs == ()
     assert turn.steps[0].raw.endswith('"Oslo"}}\n```')
 
@@ -149,23 +161,21 @@ def test_without_a_schema_any_call_is_begun_up_to_its_name(why: str) -> None:
 
 def test_the_only_tool_is_as_good_as_named() -> None:
     driver = Driver(tool_choice="required", catalogue=TOOLS.only("get_weather"))
-    driver.play(continued(' {"city": "Oslo"}'), "Fine.")
-    assert driver.requests[0].request.prefill == NAMED
+    driver.play(continued(weather()), "Fine.")
+    assert driver.requests[0].request.prefill == BEGUN
 
 
 def test_a_begun_call_that_is_cut_off_does_not_run() -> None:
     driver = Driver(tool_choice="get_weather")
-    driver.play(
-        continued(' {"city": "Os', finish="length"), continued(' {"city": "Oslo"}'), "Fine."
-    )
+    driver.play(continued(weather('{"city": "Os'), finish="length"), continued(weather()), "Fine.")
     assert driver.executed == ["get_weather"]
     assert "cut off" in driver.last(1)
 
 
 def test_arguments_that_do_not_fit_are_corrected_and_the_call_is_begun_again() -> None:
     driver = Driver(tool_choice="get_weather")
-    turn = driver.play(continued(' {"town": "Oslo"}'), continued(' {"city": "Oslo"}'), "Fine.")
-    assert [g.request.prefill for g in driver.requests] == [NAMED, NAMED, ""]
+    turn = driver.play(continued(weather('{"town": "Oslo"}')), continued(weather()), "Fine.")
+    assert [g.request.prefill for g in driver.requests] == [BEGUN, BEGUN, ""]
     assert turn.tools_used == ("get_weather",)
 
 
@@ -173,7 +183,7 @@ def test_a_backend_that_cannot_begin_a_reply_is_asked_without() -> None:
     refused = CapabilityError("no", status=400, missing="prefill")
     driver = Driver(tool_choice="get_weather")
     turn = driver.play(refused, OSLO, "Fine.")
-    assert [g.request.prefill for g in driver.requests] == [NAMED, "", ""]
+    assert [g.request.prefill for g in driver.requests] == [BEGUN, "", ""]
     assert driver.requests[1].request.format is None
     assert turn.tools_used == ("get_weather",)
     assert any("cannot be begun" in note for note in turn.steps[0].notes)
@@ -190,7 +200,8 @@ def test_a_server_that_cannot_take_the_schema_is_asked_without() -> None:
     driver = Driver(tool_choice="get_weather")
     turn = driver.play(refused, continued(' {"city": "Oslo"}}\n```'), "Fine.")
     asked = [(g.request.prefill, g.request.format is not None) for g in driver.requests]
-    assert asked == [(NAMED, True), (NAMED, False), ("", False)]
+    named = BEGUN + '{"name": "get_weather", "arguments":'
+    assert asked == [(BEGUN, True), (named, False), ("", False)]
     assert turn.tools_used == ("get_weather",)
 
 
@@ -216,7 +227,7 @@ def test_a_begun_reply_reads_the_same_however_it_is_cut(size: int | None) -> Non
         """Weather."""
         return f"fine in {city}"
 
-    replies = [{"content": ' {"city": "Oslo"}', "prefilled": True}, "Fine."]
+    replies = [{"content": weather(), "prefilled": True}, "Fine."]
     backend = ScriptedBackend(replies, chunk_size=size)
     session = Session("m", [get_weather], backend=backend, tool_choice="get_weather")
     turn = session.run("Weather?")
@@ -366,26 +377,36 @@ ADD = Tool.from_dict(
 @pytest.mark.parametrize("choice", ["required", "add"])
 def test_a_whole_number_is_given_an_end_where_the_reply_is_held_to_a_schema(choice: str) -> None:
     driver = Driver(catalogue=Catalogue([ADD]), tool_choice=choice)
-    driver.play(continued(' {"a": 1, "b": 2}'), "Three.")
+    driver.play(continued('{"name": "add", "arguments": {"a": 1, "b": 2}}'), "Three.")
     sent = driver.requests[0].request.format
     assert sent is not None
-    assert sent["properties"]["a"] == {"type": "integer", "minimum": -(2**62), "maximum": 2**62}
+    assert sent["properties"]["arguments"]["properties"]["a"] == {
+        "type": "integer",
+        "minimum": -(2**62),
+        "maximum": 2**62,
+    }
     assert ADD.parameters["properties"]["a"] == {"type": "integer"}
 
 
 def test_a_number_that_runs_away_is_not_waited_for() -> None:
-    endless = {"content": ' {"a": 1, "b": 1.' + "0" * 4000, "prefilled": True}
-    right = {"content": ' {"a": 1, "b": 2}', "prefilled": True}
+    endless = {
+        "content": '{"name": "add", "arguments": {"a": 1, "b": 1.' + "0" * 4000,
+        "prefilled": True,
+    }
+    right = {"content": '{"name": "add", "arguments": {"a": 1, "b": 2}}', "prefilled": True}
     backend = ScriptedBackend([endless, right, "Three."], chunk_size=5)
     turn = Session("any", [ADD], backend=backend, mode="prompt", tool_choice="add").run("1 + 2?")
     assert (turn.answer, turn.tools_used) == ("Three.", ("add",))
-    assert len(backend.delivered[0]) < 100
+    assert len(backend.delivered[0]) < 120
     assert [p.kind for p in turn.steps[0].problems] == ["truncated"]
 
 
 def test_digits_inside_a_text_are_no_number_that_runs_away() -> None:
     say = Tool.from_function(lambda text: text, name="say")  # it needs a name
-    written = {"content": ' {"text": "a \\" ' + "7" * 400 + '"}', "prefilled": True}
+    written = {
+        "content": '{"name": "say", "arguments": {"text": "a \\" ' + "7" * 400 + '"}}',
+        "prefilled": True,
+    }
     backend = ScriptedBackend([written, "Said."], chunk_size=5)
     turn = Session("any", [say], backend=backend, mode="prompt", tool_choice="say").run("Say it.")
     assert turn.steps[0].results[0].value == 'a " ' + "7" * 400

@@ -31,7 +31,6 @@ def get_time(zone: str) -> str:
 
 
 TOOLS = [get_weather, get_time]
-OPEN = '```tool_call\n{"name": "'
 Scores = Callable[[GenerationRequest, Sequence[str]], Iterable[float]]
 
 
@@ -75,6 +74,11 @@ def args(text: str) -> dict[str, Any]:
     return {"content": text, "prefilled": True}
 
 
+def call(tool: str, arguments: str) -> dict[str, Any]:
+    """The same, of a call as a whole."""
+    return args(f'{{"name": "{tool}", "arguments": {arguments}}}')
+
+
 def played(scores: Scores, *replies: Any, **settings: Any) -> tuple[Turn, ScriptedBackend]:
     backend = ScriptedBackend(replies, scores=scores)
     given = {"tools": TOOLS, "decide": True, **settings}
@@ -85,10 +89,15 @@ def played(scores: Scores, *replies: Any, **settings: Any) -> tuple[Turn, Script
 
 
 def test_the_call_of_the_tool_that_was_decided_on_is_begun_and_held_to_its_schema() -> None:
-    turn, backend = played(Model("get_weather"), args(' {"city": "Oslo"}'), "7 degrees.")
+    turn, backend = played(
+        Model("get_weather"), call("get_weather", '{"city": "Oslo"}'), "7 degrees."
+    )
     first, last = backend.requests
-    assert first.prefill == f'{OPEN}get_weather", "arguments":'
-    assert first.format == next(iter(Catalogue(TOOLS))).parameters
+    parameters = {**next(iter(Catalogue(TOOLS))).parameters, "additionalProperties": False}
+    assert first.prefill == "```tool_call\n"
+    assert first.format is not None
+    properties = {"name": {"const": "get_weather"}, "arguments": parameters}
+    assert first.format["properties"] == properties
     assert (last.prefill, last.format) == ("", None)
     assert [call.arguments for call in turn.steps[0].reading.calls] == [{"city": "Oslo"}]
     assert turn.answer == "7 degrees."
@@ -100,7 +109,7 @@ def test_the_call_of_the_tool_that_was_decided_on_is_begun_and_held_to_its_schem
 def test_a_model_that_would_hardly_begin_a_call_needs_more_of_a_reason(
     ready: float, calls: int
 ) -> None:
-    replies = [args(' {"city": "Oslo"}'), "7."] if calls else ["Fine."]
+    replies = [call("get_weather", '{"city": "Oslo"}'), "7."] if calls else ["Fine."]
     model = Model("get_weather", gain=0.5, ready=ready)
     turn, _ = played(model, *replies)
     assert len(turn.tools_used) == calls
@@ -124,13 +133,15 @@ def test_a_habit_is_no_reason_to_call() -> None:
     habits = {"get_time": -0.1, "none": -12.0}
     turn, _ = played(Model("none", habits=habits), "Fine.")
     assert turn.tools_used == ()
-    turn, _ = played(Model("get_weather", habits=habits), args(' {"city": "Oslo"}'), "7.")
+    turn, _ = played(
+        Model("get_weather", habits=habits), call("get_weather", '{"city": "Oslo"}'), "7."
+    )
     assert turn.tools_used == ("get_weather",)
 
 
 @pytest.mark.parametrize(("margin", "calls"), [(4.9, 1), (5.1, 0), (float("-inf"), 1)])
 def test_the_margin_is_what_has_to_speak_for_a_call(margin: float, calls: int) -> None:
-    replies = [args(' {"city": "Oslo"}'), "7."] if calls else ["Fine."]
+    replies = [call("get_weather", '{"city": "Oslo"}'), "7."] if calls else ["Fine."]
     turn, _ = played(Model("get_weather"), *replies, decide=Decide(margin=margin))
     assert len(turn.tools_used) == calls
 
@@ -138,11 +149,13 @@ def test_the_margin_is_what_has_to_speak_for_a_call(margin: float, calls: int) -
 def test_behind_a_call_another_one_may_be_decided_on() -> None:
     model = Model("get_weather", further=["get_time", "```"])
     turn, backend = played(
-        model, args(' {"city": "Oslo"}'), args(' {"zone": "CET"}'), "7 degrees at noon."
+        model,
+        call("get_weather", '{"city": "Oslo"}'),
+        call("get_time", '{"zone": "CET"}'),
+        "7 degrees at noon.",
     )
     weather = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
-    begun = f'```tool_call\n{weather}\n{{"name": "get_time", "arguments":'
-    assert backend.requests[1].prefill == begun
+    assert backend.requests[1].prefill == f"```tool_call\n{weather}\n"
     assert turn.tools_used == ("get_weather", "get_time")
     assert turn.steps[0].raw == (
         f'```tool_call\n{weather}\n{{"name": "get_time", "arguments": {{"zone": "CET"}}}}\n```'
@@ -157,7 +170,11 @@ def test_behind_a_call_another_one_may_be_decided_on() -> None:
 
 def test_each_call_of_a_reply_is_told_once_while_it_streams() -> None:
     model = Model("get_weather", further=["get_time"])
-    replies = [args(' {"city": "Oslo"}'), args(' {"zone": "CET"}'), "Done."]
+    replies = [
+        call("get_weather", '{"city": "Oslo"}'),
+        call("get_time", '{"zone": "CET"}'),
+        "Done.",
+    ]
     with Session(
         "m", TOOLS, backend=ScriptedBackend(replies, scores=model), decide=True
     ) as session:
@@ -168,7 +185,12 @@ def test_each_call_of_a_reply_is_told_once_while_it_streams() -> None:
 
 def test_the_same_call_once_more_is_left_out() -> None:
     model = Model("get_weather", further=["get_weather"])
-    turn, _ = played(model, args(' {"city": "Oslo"}'), args(' {"city": "Oslo"}'), "7.")
+    turn, _ = played(
+        model,
+        call("get_weather", '{"city": "Oslo"}'),
+        call("get_weather", '{"city": "Oslo"}'),
+        "7.",
+    )
     assert turn.tools_used == ("get_weather",)
     assert "the same call once more was left out" in turn.steps[0].notes
 
@@ -178,13 +200,15 @@ def test_the_same_call_once_more_is_left_out() -> None:
 )
 def test_a_reply_has_no_more_calls_than_it_may(settings: dict[str, Any]) -> None:
     model = Model("get_weather", further=["get_time"])
-    turn, _ = played(model, args(' {"city": "Oslo"}'), "7.", **settings)
+    turn, _ = played(model, call("get_weather", '{"city": "Oslo"}'), "7.", **settings)
     assert turn.tools_used == ("get_weather",)
 
 
 def test_arguments_that_are_not_valid_are_corrected_as_ever() -> None:
     right = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
-    turn, backend = played(Model("get_weather"), args(' {"town": "Oslo"}'), right, "7.")
+    turn, backend = played(
+        Model("get_weather"), call("get_weather", '{"town": "Oslo"}'), right, "7."
+    )
     assert turn.tools_used == ("get_weather",)
     assert backend.requests[1].prefill == ""  # answered freely
     assert "corrected: invalid_arguments" in turn.steps[0].notes
@@ -202,14 +226,16 @@ def test_what_nothing_asks_for_is_found_out_once_for_a_catalogue() -> None:
 
 def test_the_cost_of_deciding_is_in_the_step() -> None:
     model = Model("get_weather", further=["get_time"])
-    turn, _ = played(model, args(' {"city": "Oslo"}'), args(' {"zone": "CET"}'), "Done.")
+    turn, _ = played(
+        model, call("get_weather", '{"city": "Oslo"}'), call("get_time", '{"zone": "CET"}'), "Done."
+    )
     assert turn.steps[0].usage.completion_tokens == 2
 
 
 @pytest.mark.parametrize("choice", ["none", "get_weather"])
 def test_what_was_chosen_is_not_decided_on(choice: str) -> None:
     model = Model()
-    replies = ["Fine."] if choice == "none" else [args(' {"city": "Oslo"}'), "7."]
+    replies = ["Fine."] if choice == "none" else [call("get_weather", '{"city": "Oslo"}'), "7."]
     played(model, *replies, tool_choice=choice)
     assert model.asked == []
 
@@ -218,7 +244,7 @@ def test_behind_a_result_the_model_itself_says_what_is_left_to_do() -> None:
     """The question speaks for the tool that has been called as it did before it was."""
     time = '```tool_call\n{"name": "get_time", "arguments": {"zone": "CET"}}\n```'
     model = Model("get_weather", "get_weather")
-    turn, _ = played(model, args(' {"city": "Oslo"}'), time, "7 degrees at noon.")
+    turn, _ = played(model, call("get_weather", '{"city": "Oslo"}'), time, "7 degrees at noon.")
     assert turn.tools_used == ("get_weather", "get_time")
     assert model.chosen == ["get_weather"]
 
@@ -299,8 +325,8 @@ def test_where_each_call_has_a_block_of_its_own_a_reply_has_one() -> None:
         wanted = request.messages[-1].content == "What is it like in Oslo?"
         return [-1.0 if wanted else -4.0, -3.0, -3.0]
 
-    turn, backend = played(scores, args(' {"city": "Oslo"}'), "7.", dialect="hermes")
-    assert backend.requests[0].prefill == '<tool_call>\n{"name": "get_weather", "arguments":'
+    turn, backend = played(scores, call("get_weather", '{"city": "Oslo"}'), "7.", dialect="hermes")
+    assert backend.requests[0].prefill == "<tool_call>\n"
     assert turn.tools_used == ("get_weather",)
 
 
@@ -312,7 +338,11 @@ def test_calls_in_running_text_cannot_be_decided_on() -> None:
 @pytest.mark.anyio
 async def test_async_sessions_decide_alike() -> None:
     model = Model("get_weather", further=["get_time"])
-    replies = [args(' {"city": "Oslo"}'), args(' {"zone": "CET"}'), "Done."]
+    replies = [
+        call("get_weather", '{"city": "Oslo"}'),
+        call("get_time", '{"zone": "CET"}'),
+        "Done.",
+    ]
     backend = ScriptedBackend(replies, scores=model)
     async with AsyncSession("m", TOOLS, backend=backend, decide=True) as session:
         turn = await session.run("Oslo?")

@@ -158,13 +158,14 @@ def test_what_was_counted_makes_room_before_the_server_refuses(mode: str) -> Non
 @MODES
 def test_the_beginning_of_the_prompt_changes_seldom(mode: str) -> None:
     """A server keeps what it has evaluated: most requests begin with the whole of the last one."""
-    server = Small(6000)
+    server = Small(7000)
     driver = Driver(mode=mode, limits=SMALL)
     driver.answer = lambda name: ToolResult(
         call_id="?", name=name, content=f"{len(driver.executed)} " + "y" * 700
     )
     step = server.says("", ("build", {})) if mode == "native" else server.says(BUILD)
-    driver.play(*[step] * 16, server.says("Done."))
+    turn = driver.play(*[step] * 16, server.says("Done."))
+    assert turn.stop_reason == "answered"
     sent = [g.request.messages[:-1] for g in driver.requests]
     kept = sum(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))
     assert kept >= 12
