@@ -16,6 +16,8 @@ from typing import Any
 
 __all__ = ["call", "literal"]
 
+_WORD = re.compile(r"\w+")
+
 # A double-quoted JSON string is a Python string too, except for three kinds of characters that
 # JSON leaves raw: other controls, the two Unicode line breaks, and lone surrogates (no UTF-8
 # carries them).
@@ -53,10 +55,11 @@ def _is_plain(key: str) -> bool:
     """Whether the key can be written before ``=`` and is read back as itself.
 
     Python folds identifiers to NFKC, so ``ﬁle`` would come back as ``file``; ``__debug__`` may not
-    be assigned to.
+    be assigned to. A few signs, such as ``·``, are part of an identifier and of no word elsewhere.
     """
     return (
         key.isidentifier()
+        and _WORD.fullmatch(key) is not None
         and not keyword.iskeyword(key)
         and key != "__debug__"
         and unicodedata.normalize("NFKC", key) == key

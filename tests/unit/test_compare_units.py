@@ -179,10 +179,13 @@ def test_deciding_is_a_way_whose_margin_may_be_given() -> None:
 
 def test_a_decided_turn_is_recorded_like_any_other() -> None:
     def scores(request: GenerationRequest, values: Sequence[str]) -> list[float]:
+        if not request.prefill:
+            return [-0.5]
         called = "Oslo" in request.messages[-1].content and values[-1] != "```"
         return [0.0 if called else -9.0 for _ in values[:-1]] + [-1.0]
 
-    call = {"content": ' {"city": "Oslo"}', "prefilled": True}
+    written = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    call = {"content": written, "prefilled": True}
     record = run_unit(unit("decide", case=case_of()), ScriptedBackend([call], scores=scores), INFO)
     assert [c["arguments"] for c in record["steps"][0]["calls"]] == [{"city": "Oslo"}]
     assert any(note.startswith("decided: get_weather") for note in record["steps"][0]["notes"])

@@ -13,8 +13,8 @@ from fallback.flow.file import load_flow
 
 ROOT = Path(__file__).resolve().parents[2]
 # A call is required, so the prompt already holds its beginning, the name included.
-LATER = ' {"start": "2031-12-24", "days": 10}}\n```'
-DAY = ' {"day": "2032-01-03"}}\n```'
+LATER = '{"name": "date_after", "arguments": {"start": "2031-12-24", "days": 10}}\n```'
+DAY = '{"name": "weekday", "arguments": {"day": "2032-01-03"}}\n```'
 
 
 def written(folder: Path, text: str) -> Path:

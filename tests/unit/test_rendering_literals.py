@@ -18,7 +18,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=20,
 )
-KEYS = st.text() | st.sampled_from(["a-b", "class", "__debug__", "None", "ﬁle", "x", "größe", ""])
+KEYS = st.text() | st.sampled_from(
+    ["a-b", "class", "__debug__", "None", "ﬁle", "x", "größe", "A·", ""]
+)
 
 
 def read_call(text: str) -> dict[str, Any]:
