@@ -53,6 +53,10 @@ def test_a_call_stays_on_one_line_and_can_be_encoded(text: str) -> None:
     written.encode("utf-8")
 
 
+def test_a_sign_that_is_part_of_no_word_does_not_stand_before_an_equals_sign() -> None:
+    assert call("f", {"A·": None, "größe": 1}) == 'f(**{"A·": None}, größe=1)'
+
+
 def test_lone_surrogates_are_escaped() -> None:
     assert literal("\ud800") == '"\\ud800"'
 
