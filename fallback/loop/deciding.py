@@ -64,7 +64,7 @@ class Decide:
     """
 
     margin: float = -2.0
-    further: float = 0.0
+    further: float = -2.0
     most: int = 8
 
     def __post_init__(self) -> None:

@@ -1,0 +1,26 @@
+"""The results that are published beside the examples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.published import FOLDER, written
+
+FOLDERS = sorted(path.parent for path in FOLDER.glob("*/results.jsonl"))
+
+
+def test_the_tables_of_the_results_are_what_the_folders_say() -> None:
+    readme = (FOLDER / "README.md").read_text("utf-8")
+    assert FOLDERS
+    assert written(readme) == readme
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_each_folder_has_its_report_and_the_commands_that_made_it(folder: Path) -> None:
+    for name in ("report.html", "report.md", "report.png", "results.csv"):
+        assert (folder / name).stat().st_size > 1000
+    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text("utf-8").splitlines()]
+    assert all("fallback compare" in run["command"] for run in runs)
