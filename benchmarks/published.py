@@ -3,15 +3,16 @@
     python -m benchmarks.published          # prints them
     python -m benchmarks.published --write  # puts them into examples/results/README.md
 
-Each cell is how many turns were wholly right, of how many, with Wilson's interval of 95 %. Below
-stands each way against ``native+read`` on the cases that both have done.
+Only cases count that were asked in every way. Each cell is how many turns were wholly right, of how
+many, with Wilson's interval of 95 %. Below stands each way against ``native+read``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from fallback.compare.report.content import Content, content_of
 from fallback.compare.store import read_cases, read_records, read_runs
@@ -26,15 +27,39 @@ AGAINST = "native+read"
 def tables(folder: Path = FOLDER) -> str:
     """All tables as Markdown, a heading for each model."""
     parts: list[str] = []
-    for results in sorted(path.parent for path in folder.glob("*/results.jsonl")):
-        content = content_of(
-            list(read_records(results)), read_cases(results), list(read_runs(results))
-        )
+    for name, content in _contents(folder):
         for model in content.names("model"):
             parts += [f"### {model}\n", *_table(content, model), ""]
             parts += [*_sentences(content, model), ""]
-            parts.append(f"Everything, with each failure: [{results.name}]({results.name}/).\n")
+            parts.append(f"Everything, with each failure: [{name}]({name}/).\n")
     return "\n".join(parts)
+
+
+def summary(folder: Path = FOLDER) -> list[str]:
+    """A row for each model: all suites together."""
+    return [
+        row.replace("all suites", f"`{model}`")
+        for _, content in _contents(folder)
+        for model in content.names("model")
+        for row in _table(content, model)
+        if row.startswith("| all suites ")
+    ]
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, Content]]:
+    for path in sorted(path.parent for path in folder.glob("*/results.jsonl")):
+        records = _in_every_way(list(read_records(path)))
+        yield path.name, content_of(records, read_cases(path), list(read_runs(path)))
+
+
+def _in_every_way(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records of cases that have been asked in all ways of their model: a run may go on."""
+    done: dict[tuple[str, str], set[str]] = {}
+    ways: dict[str, set[str]] = {}
+    for record in records:
+        done.setdefault((record["model"], record["case_digest"]), set()).add(record["way"])
+        ways.setdefault(record["model"], set()).add(record["way"])
+    return [r for r in records if done[r["model"], r["case_digest"]] == ways[r["model"]]]
 
 
 def _table(content: Content, model: str) -> Iterator[str]:
@@ -85,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="into examples/results/README.md")
     if not parser.parse_args().write:
-        print(tables())
+        print(*summary(), tables(), sep="\n")
         return
     readme = FOLDER / "README.md"
     readme.write_text(written(readme.read_text("utf-8")), "utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.published import FOLDER, written
+from benchmarks.published import FOLDER, summary, written
 
 FOLDERS = sorted(path.parent for path in FOLDER.glob("*/results.jsonl"))
 
@@ -16,6 +16,8 @@ def test_the_tables_of_the_results_are_what_the_folders_say() -> None:
     readme = (FOLDER / "README.md").read_text("utf-8")
     assert FOLDERS
     assert written(readme) == readme
+    front = (FOLDER.parent.parent / "README.md").read_text("utf-8")
+    assert all(row in front for row in summary())
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
