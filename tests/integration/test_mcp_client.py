@@ -310,7 +310,8 @@ def test_a_flow_takes_tools_from_a_server(
         '[[step]]\nname = "told"\nask = "Say it: ${sky}"\ntools = []\ntakes = "answer"\n',
         encoding="utf-8",
     )
-    with ollama(' {"city": "Oslo"}}\n```', "Cold.", "It is cold.") as (host, seen):
+    begun = '{"name": "weather", "arguments": {"city": "Oslo"}}\n```'
+    with ollama(begun, "Cold.", "It is cold.") as (host, seen):
         code = main(
             [
                 *("flow", str(steps), "--host", host, "--model", "tiny", "--json"),

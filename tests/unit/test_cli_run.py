@@ -275,7 +275,8 @@ def test_the_settings_of_a_session_are_options_too(
     given: list[str], statuses: list[str], told: str, tools: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # A required call has been begun for the model, which only goes on.
-    first = '{"a": 3, "b": 4}}\n```' if "--tool-choice" in given else TWO
+    begun = '{"name": "add", "arguments": {"a": 3, "b": 4}}\n```'
+    first = begun if "--tool-choice" in given else TWO
     last = ANSWER if "--respond" in given else "It is 3."
     with ollama(first, last) as (host, _):
         command_line = ["run", "What is 1 + 2?", "-t", str(tools), "-m", "tiny", "--host", host]
