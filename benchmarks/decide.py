@@ -20,10 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fallback.compare.cases import read_case
 from fallback.compare.intervals import sign_test, wilson
-from fallback.compare.stages import judge
 from fallback.compare.store import read_cases, read_records
+from fallback.compare.verdicts import Judged, judged
 from fallback.loop import Decide
 
 DECIDED = "decide"
@@ -60,22 +59,20 @@ class Outcome:
 def outcomes(folders: Iterable[Path]) -> Iterator[Outcome]:
     """What lies in folders of ``fallback compare``."""
     for folder in folders:
-        lines = read_cases(folder)
-        cases = {digest: read_case(line["suite"], line["case"]) for digest, line in lines.items()}
-        asked: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-        for record in read_records(folder):
-            if record["repeat"] == 0:
-                place = record["model"], record["case_digest"]
-                asked.setdefault(place, {})[record["way"]] = record
-        for (model, digest), ways in asked.items():
-            case = cases[digest]
-            lead = _lead(ways[DECIDED]) if DECIDED in ways else None
-            if lead is not None:
-                right = {way: bool(judge(r, case).stages["right"]) for way, r in ways.items()}
-                yield Outcome(model, case.suite, case.id, lead, bool(case.calls), right)
+        asked: dict[tuple[str, str], dict[str, Judged]] = {}
+        for result in judged(read_records(folder), read_cases(folder)):
+            if result.record["repeat"] == 0:
+                place = result.record["model"], result.case_key
+                asked.setdefault(place, {})[result.record["way"]] = result
+        for (model, _), ways in asked.items():
+            if (found := ways.get(DECIDED)) is None or (lead := _lead(found.record)) is None:
+                continue
+            suite, case, needed = found.record["suite"], found.record["case"], found.case["calls"]
+            right = {way: bool(r.judgement.stages["right"]) for way, r in ways.items()}
+            yield Outcome(model, suite, case, lead, bool(needed), right)
 
 
-def _lead(record: dict[str, Any]) -> float | None:
+def _lead(record: Mapping[str, Any]) -> float | None:
     notes = (note for step in record["steps"][:1] for note in step["notes"])
     found = next(filter(None, map(_LEAD.match, notes)), None)
     return float(found[1]) if found else None

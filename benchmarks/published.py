@@ -1,6 +1,6 @@
 """What the folders of ``examples/results/`` say, as the tables of its README.
 
-    python -m benchmarks.published          # prints them
+    python -m benchmarks.published          # prints them, behind the rows of the project's README
     python -m benchmarks.published --write  # puts them into examples/results/README.md
 
 Only cases count that were asked in every way. Each cell is how many turns were wholly right, of how
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fallback.compare.report.content import Content, content_of
+from fallback.compare.report.content import Content, content_of, turned
 from fallback.compare.store import read_cases, read_records, read_runs
 from fallback.compare.verdicts import Pairing, Row
 
@@ -83,18 +83,13 @@ def _sentences(content: Content, model: str) -> Iterator[str]:
     for pairing in content.pairings:
         ways = (pairing.first, pairing.second)
         if pairing.model == model and pairing.stage == "right" and AGAINST in ways:
-            yield _sentence(pairing)
+            yield _sentence(turned(pairing) if pairing.first == AGAINST else pairing)
 
 
-def _sentence(pairing: Pairing) -> str:
-    forward = pairing.second == AGAINST
-    way = pairing.first if forward else pairing.second
-    better, worse = pairing.better, pairing.worse
-    if not forward:
-        better, worse = worse, better
+def _sentence(found: Pairing) -> str:
     return (
-        f"- {pairing.suite}, `{way}` against `{AGAINST}`, {pairing.n} cases:"
-        f" right where that is wrong {better}, the reverse {worse}, p = {pairing.p:.2g}"
+        f"- {found.suite}, `{found.first}` against `{AGAINST}`, {found.n} cases:"
+        f" right where that is wrong {found.better}, the reverse {found.worse}, p = {found.p:.2g}"
     )
 
 

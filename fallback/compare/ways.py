@@ -83,7 +83,7 @@ class Way:
         """The arguments of a session that make it go this way."""
         given: dict[str, Any] = {"mode": self.mode, "limits": self.limits}
         if self.prompted:
-            return given | {"dialect": self.record, "decide": self.decide or False}
+            return given | {"dialect": self.record, "decide": self.decide}
         return given | {"read_text": self.kind == "native+read"}
 
     @property

@@ -1,9 +1,10 @@
 """A turn that begins in two stages: which tool, or none; then its arguments, or an answer in words.
 
-In the first stage the model writes nothing: only the probabilities of the tools' names are looked
-at (:mod:`fallback.loop.deciding`). A tool that was decided on has its call begun for the model,
-held to its own schema where the server can do that; where none was, no tool is offered. Behind a
-call that is complete it is decided again, between another one and the end of the reply.
+In the first stage the model writes nothing: only probabilities are looked at, of beginning a call
+and of the tools' names (:mod:`fallback.loop.deciding`). A tool that was decided on has its call
+begun for the model, held to its own schema where the server can do that; where none was, no tool is
+offered. Behind a call that is complete it is decided again, between another one and the end of the
+reply.
 
 The reply that comes of it is read like any other and passes the same gates; a call that is not
 valid is corrected as ever, and the correction is answered freely.
@@ -138,7 +139,7 @@ class DecidedLoop(TurnLoop):
         asked = yield from self._scored(request, choices)
         gains = gained(asked.logprobs, free, asked.unseen)
         ready = odds(begun.logprobs[0])
-        verdict = judge(names, gains, self._settings.margin, odds=ready)
+        verdict = judge(names, gains, self._settings.margin, ready=ready)
         told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {ready:+.2f} for any call"
         self.record.note(f"decided: {verdict.tool or 'no tool'} ({told})")
         return verdict

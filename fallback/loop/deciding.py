@@ -150,7 +150,7 @@ def gained(asked: Sequence[float], free: Sequence[float], unseen: frozenset[int]
 
 
 def judge(
-    names: Sequence[str], gains: Sequence[float], margin: float, *, odds: float = 0.0
+    names: Sequence[str], gains: Sequence[float], margin: float, *, ready: float = 0.0
 ) -> Verdict:
     """Compare what speaks for each tool, and last for none, by a margin.
 
@@ -158,8 +158,8 @@ def judge(
         names: of the tools.
         gains: one for each, and one for none.
         margin: what has to speak for a tool at least.
-        odds: what speaks for a call, of whichever tool.
+        ready: what speaks for a call, of whichever tool.
     """
     nearest = max(range(len(names)), key=gains.__getitem__)
-    lead = gains[nearest] - gains[-1] + odds
+    lead = gains[nearest] - gains[-1] + ready
     return Verdict(names[nearest] if lead > margin else "", names[nearest], lead)

@@ -32,7 +32,7 @@ _MOST_REQUESTS = 12
 _NEGLIGIBLE = 9.0
 """A way of beginning that is less probable than the likeliest by this (e**-9) is left out."""
 
-_LAST_PIECE = re.compile(r"[^\s\w\"'({\[]?[^\W_]*\Z|_[^\W_]*\Z")
+_LAST_PIECE = re.compile(r"(?:[^\s\w\"'({\[]|_)?[^\W_]*\Z")
 """The piece of a name that may go on in the same token, with what it is separated by."""
 
 Answer = Mapping[str, Any]

@@ -34,7 +34,6 @@ from fallback.loop import (
     DecidedLoop,
     Ended,
     Plan,
-    TurnLoop,
 )
 from fallback.loop.deciding import Baseline
 from fallback.loop.gauge import Window
@@ -369,10 +368,7 @@ class SessionBase:
             lost={} if paused is None else lost_calls(paused, plan),
             logged=None if taken is None else _logged(taken),
         )
-        # A model's profile may say that it is decided, and is found only in the turn.
-        may_decide = plan.decide is not None or plan.mode == "auto"
-        make = DecidedLoop if may_decide else TurnLoop
-        loop = make(plan, self._messages, question, paused)
+        loop = DecidedLoop(plan, self._messages, question, paused)
         spent = UNSPENT if paused is None else paused.spent
         return Drive(loop, plan, oversight, self._clock, self._rates, spent)
 

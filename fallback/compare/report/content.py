@@ -12,7 +12,7 @@ from fallback.compare.stages import STAGES
 from fallback.compare.verdicts import Judged, Pairing, Row, judged, pairings, table
 from fallback.templating import to_json
 
-__all__ = ["Content", "content_of", "failures", "sentences"]
+__all__ = ["Content", "content_of", "failures", "sentences", "turned"]
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
