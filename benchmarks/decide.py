@@ -12,48 +12,25 @@ the other ways on the same cases.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from fallback.compare.intervals import sign_test, wilson
+from fallback.compare.margins import Decision, best_margin, lead_of
 from fallback.compare.store import read_cases, read_records
 from fallback.compare.verdicts import Judged, judged
 from fallback.loop import Decide
 
 DECIDED = "decide"
-_LEAD = re.compile(r"decided: .* ([+-](?:\d+\.\d+|inf)), of which ")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A case that was decided on.
-
-    Attributes:
-        lead: what spoke for a call, in natural logarithms.
-        needed: whether a call is needed.
-        right: by way, whether the turn was wholly right.
-    """
+class Outcome(Decision):
+    """A case that was decided on: of which model, and by way, whether the turn was wholly right."""
 
     model: str
-    suite: str
-    case: str
-    lead: float
-    needed: bool
     right: Mapping[str, bool]
-
-    @property
-    def tuning(self) -> bool:
-        """Whether it is in the half that the margin is found on."""
-        return hashlib.sha256(f"half\0{self.suite}\0{self.case}".encode()).digest()[0] % 2 == 0
-
-    def good_at(self, margin: float) -> bool:
-        """Whether it would have been decided to call just when a call is needed."""
-        return (self.lead > margin) == self.needed
 
 
 def outcomes(folders: Iterable[Path]) -> Iterator[Outcome]:
@@ -65,27 +42,11 @@ def outcomes(folders: Iterable[Path]) -> Iterator[Outcome]:
                 place = result.record["model"], result.case_key
                 asked.setdefault(place, {})[result.record["way"]] = result
         for (model, _), ways in asked.items():
-            if (found := ways.get(DECIDED)) is None or (lead := _lead(found.record)) is None:
+            if (found := ways.get(DECIDED)) is None or (lead := lead_of(found.record)) is None:
                 continue
             suite, case, needed = found.record["suite"], found.record["case"], found.case["calls"]
             right = {way: bool(r.judgement.stages["right"]) for way, r in ways.items()}
-            yield Outcome(model, suite, case, lead, bool(needed), right)
-
-
-def _lead(record: Mapping[str, Any]) -> float | None:
-    notes = (note for step in record["steps"][:1] for note in step["notes"])
-    found = next(filter(None, map(_LEAD.match, notes)), None)
-    return float(found[1]) if found else None
-
-
-def best_margin(cases: Sequence[Outcome]) -> float:
-    """The margin with which most decisions are good; of several the one in the middle."""
-    leads = sorted({case.lead for case in cases})
-    places = [leads[0] - 1, *((a + b) / 2 for a, b in pairwise(leads))]
-    places.append(leads[-1] + 1)
-    scores = [sum(case.good_at(margin) for case in cases) for margin in places]
-    best = [margin for margin, score in zip(places, scores, strict=True) if score == max(scores)]
-    return round(best[len(best) // 2], 1)
+            yield Outcome(suite, case, lead, bool(needed), model, right)
 
 
 def report(cases: Sequence[Outcome], margins: Iterable[float]) -> Iterator[str]:

@@ -1,16 +1,21 @@
-"""What the folders of ``examples/results/`` say, as the tables of its README.
+"""What the folders of ``examples/results/`` say, as tables.
 
-    python -m benchmarks.published          # prints them, behind the rows of the project's README
+    python -m benchmarks.published          # prints them
     python -m benchmarks.published --write  # puts them into examples/results/README.md
 
-Only cases count that were asked in every way. Each cell is how many turns were wholly right, of how
-many, with Wilson's interval of 95 %. Below stands each way against ``native+read``.
+The first also prints the rows of the table in the project's README, the second puts them there.
+
+A model has a table of the ways in which all its cases are asked, and a second one of every way in
+which some of them are. In each only those cases count that were asked in all ways of the table.
+Each cell is how many turns were wholly right, of how many, with Wilson's interval of 95 %. Below
+stands each way against ``native+read``, or where a model has no native ways, ``prompt:fenced``.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,57 +23,80 @@ from fallback.compare.report.content import Content, content_of, turned
 from fallback.compare.store import read_cases, read_records, read_runs
 from fallback.compare.verdicts import Pairing, Row
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "results"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples" / "results"
 BEGINS, ENDS = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
+ROWS = "| --- | --- | --- | --- | --- |\n"
 
-AGAINST = "native+read"
+MAIN = ("native", "native+read", "prompt:fenced", "decide")
+"""The ways in which every case is asked, if the model can."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The results of one model, of the cases that were asked in each of the ways."""
+
+    folder: str
+    model: str
+    ways: tuple[str, ...]
+    content: Content
 
 
 def tables(folder: Path = FOLDER) -> str:
     """All tables as Markdown, a heading for each model."""
     parts: list[str] = []
-    for name, content in _contents(folder):
-        for model in content.names("model"):
-            parts += [f"### {model}\n", *_table(content, model), ""]
-            parts += [*_sentences(content, model), ""]
-            parts.append(f"Everything, with each failure: [{name}]({name}/).\n")
+    for path in _folders(folder):
+        main, *more = _measured(path)
+        parts.append(f"### {main.model}\n")
+        for found in (main, *more):
+            if found in more:
+                parts += ["Every way that was tried, on the cases that were asked in all:\n"]
+            parts += [*_table(found), "", *_sentences(found), ""]
+        parts.append(f"Everything, with each failure: [{path.name}]({path.name}/).\n")
     return "\n".join(parts)
 
 
 def summary(folder: Path = FOLDER) -> list[str]:
     """A row for each model: all suites together."""
-    return [
-        row.replace("all suites", f"`{model}`")
-        for _, content in _contents(folder)
-        for model in content.names("model")
-        for row in _table(content, model)
-        if row.startswith("| all suites ")
-    ]
+    measured = (next(_measured(path)) for path in _folders(folder))
+    return [f"| `{found.model}` | {_cells(found, 'all suites', MAIN)} |" for found in measured]
 
 
-def _contents(folder: Path) -> Iterator[tuple[str, Content]]:
-    for path in sorted(path.parent for path in folder.glob("*/results.jsonl")):
-        records = _in_every_way(list(read_records(path)))
-        yield path.name, content_of(records, read_cases(path), list(read_runs(path)))
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.glob("*/results.jsonl"))
 
 
-def _in_every_way(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records of cases that have been asked in all ways of their model: a run may go on."""
-    done: dict[tuple[str, str], set[str]] = {}
-    ways: dict[str, set[str]] = {}
+def _measured(path: Path) -> Iterator[_Measured]:
+    """The table of the main ways, and that of all if there are more."""
+    records = list(read_records(path))
+    (model,) = {record["model"] for record in records}
+    tried = list(dict.fromkeys(record["way"] for record in records))
+    main = tuple(way for way in MAIN if way in tried)
+    rest = tuple(way for way in tried if way not in main)
+    for ways in [main, main + rest] if rest else [main]:
+        asked = _asked_in(ways, records)
+        content = content_of(asked, read_cases(path), list(read_runs(path)))
+        yield _Measured(path.name, model, ways, content)
+
+
+def _asked_in(ways: Sequence[str], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records of these ways, of the cases that have been asked in all of them."""
+    done: dict[str, set[str]] = {}
     for record in records:
-        done.setdefault((record["model"], record["case_digest"]), set()).add(record["way"])
-        ways.setdefault(record["model"], set()).add(record["way"])
-    return [r for r in records if done[r["model"], r["case_digest"]] == ways[r["model"]]]
+        done.setdefault(record["case_digest"], set()).add(record["way"])
+    return [r for r in records if r["way"] in ways and done[r["case_digest"]] >= set(ways)]
 
 
-def _table(content: Content, model: str) -> Iterator[str]:
-    rows = {(row.suite, row.way): row for row in content.rows if row.model == model}
-    ways = list(dict.fromkeys(way for _, way in rows))
-    yield f"| suite | {' | '.join(ways)} |"
-    yield "| --- " * (len(ways) + 1) + "|"
-    for suite in dict.fromkeys(suite for suite, _ in rows):
-        yield f"| {suite} | {' | '.join(_cell(rows.get((suite, way))) for way in ways)} |"
+def _table(found: _Measured) -> Iterator[str]:
+    yield f"| suite | {' | '.join(found.ways)} |"
+    yield "| --- " * (len(found.ways) + 1) + "|"
+    for suite in dict.fromkeys(row.suite for row in found.content.rows):
+        yield f"| {suite} | {_cells(found, suite, found.ways)} |"
+
+
+def _cells(found: _Measured, suite: str, ways: Sequence[str]) -> str:
+    rows = {row.way: row for row in found.content.rows if row.suite == suite}
+    return " | ".join(_cell(rows.get(way)) for way in ways)
 
 
 def _cell(row: Row | None) -> str:
@@ -79,36 +107,44 @@ def _cell(row: Row | None) -> str:
     return f"{good} of {share.n} ({100 * share.low:.0f}–{100 * share.high:.0f} %)"
 
 
-def _sentences(content: Content, model: str) -> Iterator[str]:
-    for pairing in content.pairings:
-        ways = (pairing.first, pairing.second)
-        if pairing.model == model and pairing.stage == "right" and AGAINST in ways:
-            yield _sentence(turned(pairing) if pairing.first == AGAINST else pairing)
+def _sentences(found: _Measured) -> Iterator[str]:
+    against = next(way for way in ("native+read", "prompt:fenced") if way in found.ways)
+    for pairing in found.content.pairings:
+        if pairing.stage == "right" and against in (pairing.first, pairing.second):
+            yield _sentence(turned(pairing) if pairing.first == against else pairing)
 
 
 def _sentence(found: Pairing) -> str:
     return (
-        f"- {found.suite}, `{found.first}` against `{AGAINST}`, {found.n} cases:"
+        f"- {found.suite}, `{found.first}` against `{found.second}`, {found.n} cases:"
         f" right where that is wrong {found.better}, the reverse {found.worse}, p = {found.p:.2g}"
     )
 
 
 def written(text: str, folder: Path = FOLDER) -> str:
-    """A README with its tables replaced by those that the folders make now."""
+    """The README of the results with its tables replaced by those that the folders make now."""
     before, _, rest = text.partition(BEGINS)
     _, _, behind = rest.partition(ENDS)
     return f"{before}{BEGINS}\n{tables(folder)}\n{ENDS}{behind}"
 
 
+def fronted(text: str, folder: Path = FOLDER) -> str:
+    """The project's README with the rows of its table of models replaced."""
+    before, heading, rest = text.partition("## Native or prompt?\n")
+    told, ruled, rest = rest.partition(ROWS)
+    _, end, behind = rest.partition("\n\n")
+    return "".join((before, heading, told, ruled, "\n".join(summary(folder)), end, behind))
+
+
 def main() -> None:
     """Print the tables, or write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="into examples/results/README.md")
+    parser.add_argument("--write", action="store_true", help="into both files")
     if not parser.parse_args().write:
         print(*summary(), tables(), sep="\n")
         return
-    readme = FOLDER / "README.md"
-    readme.write_text(written(readme.read_text("utf-8")), "utf-8")
+    for path, made in ((FOLDER / "README.md", written), (ROOT / "README.md", fronted)):
+        path.write_text(made(path.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,10 +14,16 @@ REPLY = 'get_weather(city="Oslo")'
 class Server:
     """Ollama's wire with one model ``m``, that can be told to die or to wait.
 
-    ``reply`` says what the model answers to a prompt.
+    ``reply`` says what the model answers to a prompt, and ``likeliest``, if the server tells
+    log-probabilities, those of the next tokens.
     """
 
-    def __init__(self, reply: Callable[[str], str] = lambda prompt: REPLY) -> None:
+    def __init__(
+        self,
+        reply: Callable[[str], str] = lambda prompt: REPLY,
+        *,
+        likeliest: Callable[[str], Mapping[str, float]] | None = None,
+    ) -> None:
         self.digest = "d1"
         self.generations = 0
         self.dies_after: int | None = None
@@ -50,6 +56,9 @@ class Server:
                 if owner.dies_after is not None and owner.generations > owner.dies_after:
                     self.close_connection = True
                     return
+                if asked.get("logprobs"):
+                    self.answer({"response": "", "done": True, **_told(likeliest, asked["prompt"])})
+                    return
                 text = reply(asked.get("prompt") or json.dumps(asked.get("messages")))
                 if self.path == "/api/chat":
                     said = {"message": {"role": "assistant", "content": text}}
@@ -77,3 +86,9 @@ class Server:
         self.leave.set()
         self.http.shutdown()
         self.http.server_close()
+
+
+def _told(likeliest: Callable[[str], Mapping[str, float]] | None, prompt: str) -> dict[str, Any]:
+    tokens = likeliest(prompt) if likeliest else {}
+    entries = [{"token": token, "logprob": logprob} for token, logprob in tokens.items()]
+    return {"logprobs": [{**entries[0], "top_logprobs": entries}]} if entries else {}

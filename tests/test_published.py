@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.published import FOLDER, summary, written
+from benchmarks.published import FOLDER, ROOT, fronted, summary, written
 
 FOLDERS = sorted(path.parent for path in FOLDER.glob("*/results.jsonl"))
 
@@ -16,7 +16,11 @@ def test_the_tables_of_the_results_are_what_the_folders_say() -> None:
     readme = (FOLDER / "README.md").read_text("utf-8")
     assert FOLDERS
     assert written(readme) == readme
-    front = (FOLDER.parent.parent / "README.md").read_text("utf-8")
+
+
+def test_the_rows_of_the_front_page_are_what_the_folders_say() -> None:
+    front = (ROOT / "README.md").read_text("utf-8")
+    assert fronted(front) == front
     assert all(row in front for row in summary())
 
 

@@ -115,8 +115,8 @@ def _asked(probing: Probing, store: Store) -> Calibration:
 
 def _profile(calibration: Calibration, probing: Probing, hosts: Sequence[Host]) -> Profile:
     from fallback import __version__
-    from fallback.compare.calibrating import profile_of
     from fallback.compare.hosts import server_version
+    from fallback.compare.profiling import profile_of
 
     return profile_of(
         calibration,

@@ -53,6 +53,7 @@ def compare(options: CompareOptions) -> int:
     Returns:
         The exit code: 0 if everything that can be run has been.
     """
+    from fallback.compare.carrying import carry_over
     from fallback.compare.running import missing, run_missing, units_of
     from fallback.compare.store import open_store
     from fallback.compare.suites import cases_of
@@ -65,8 +66,9 @@ def compare(options: CompareOptions) -> int:
         infos = where.describe(models)
         sampling = options.sampling
         units = list(units_of(models, ways, cases, repeats=options.repeats, sampling=sampling))
-        left = missing(units, infos, store)
         store.add_cases(cases)
+        carry_over(units, infos, store)
+        left = missing(units, infos, store)
         store.add_run(_run_of(options, models, where.urls))
         known = len(units) - len(left)
         say(f"{len(units)} units, {known} of them finished before; results in {options.out}")

@@ -1,13 +1,16 @@
-"""Finding the best way for one model, and the profile that comes of it.
+"""Finding the best way for one model; what is said of it is :mod:`fallback.compare.profiling`'s.
 
 :mod:`fallback.compare.halving` decides what is asked; here it is asked, kept in a store of results
 like that of a comparison, and judged. Whatever is in the store already is not asked again, so a
 calibration that was broken off goes on where it was, to the same end.
+
+Where ``decide`` was asked enough, its margin is chosen for the model
+(:mod:`fallback.compare.margins`), and the cases that it was not found on are asked once more with
+it, as far as it decides them otherwise.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections import defaultdict
@@ -16,26 +19,35 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fallback.backend import ModelInfo
+from fallback.compare.carrying import carry_over
 from fallback.compare.cases import Case
-from fallback.compare.halving import Found, Round, Seen, search
+from fallback.compare.halving import Found, Round, Seen, compared, search
 from fallback.compare.hosts import Host
-from fallback.compare.intervals import mean, wilson
+from fallback.compare.intervals import mean
+from fallback.compare.margins import Decision, Margin, lead_of, margin_for, tuning
 from fallback.compare.running import MAX_TROUBLE, Summary, Watcher, missing, run_missing, units_of
-from fallback.compare.stages import Judgement, judge
+from fallback.compare.stages import judge
 from fallback.compare.store import Store, read_records
 from fallback.compare.units import Sampling, Unit, key_of
-from fallback.compare.ways import ALL_WAYS, Way, ways_of
+from fallback.compare.verdicts import Pairing
+from fallback.compare.ways import ALL_WAYS, DECIDE, Way, ways_of
 from fallback.errors import BackendConnectionError, ConfigurationError, ModelNotFoundError
-from fallback.profiles import Evidence, Profile, Versions, WayEvidence, templates_hash
 
-__all__ = ["Budget", "Calibration", "budget_of", "calibrate", "probes", "profile_of", "way_set"]
+__all__ = [
+    "Budget",
+    "Calibration",
+    "Probing",
+    "Tuned",
+    "budget_of",
+    "calibrate",
+    "probes",
+    "way_set",
+]
 
 _KINDS = ("native", "native+read", "prompt", "decide")
 """Kinds of ways that mode ``auto`` can go."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_NAMED = 4
-"""Ways that a sentence names; of more it gives the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +102,19 @@ def probes(cases: Sequence[Case]) -> tuple[Case, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """The way ``decide`` with a margin of the model's own.
+
+    Attributes:
+        pair: against the best of the ways, on the cases that the margin was not found on.
+    """
+
+    way: Way
+    margin: Margin
+    pair: Pairing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """What a calibration found.
 
@@ -97,12 +122,19 @@ class Calibration:
         ways: all that were tried, by name.
         values: of each the scores by case.
         cases: how many different cases were asked.
+        tuned: what is better yet than the best of the ways.
     """
 
     found: Found
     ways: Mapping[str, Way]
     values: Mapping[str, Mapping[str, float]]
     cases: int
+    tuned: Tuned | None = None
+
+    @property
+    def way(self) -> Way:
+        """The way to go."""
+        return self.tuned.way if self.tuned else self.ways[self.found.ways[0]]
 
 
 class _Over(Exception):
@@ -118,15 +150,20 @@ class _Scores:
     values: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     tokens: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     impossible: set[str] = field(default_factory=set)
+    decisions: dict[str, Decision] = field(default_factory=dict)
 
-    def take(self, unit: Unit, judgement: Judgement) -> None:
+    def take(self, unit: Unit, record: Mapping[str, Any]) -> None:
+        judgement = judge(record, unit.case)
         numbers = judgement.numbers
         self.values[unit.way.name][unit.case.digest] = float(judgement.stages["right"] or 0.0)
         spent = (numbers["prompt_tokens"] or 0.0) + (numbers["completion_tokens"] or 0.0)
         self.tokens[unit.way.name].append(spent)
+        if unit.way == DECIDE and (lead := lead_of(record)) is not None:
+            case = unit.case
+            self.decisions[case.digest] = Decision(case.suite, case.id, lead, bool(case.calls))
 
     def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
-        self.take(unit, judge(record, unit.case))
+        self.take(unit, record)
         self.watch.done(unit, record)
         if self.out_of_time():
             raise _Over
@@ -157,10 +194,13 @@ class Probing:
     sampling: Sampling
     budget: Budget
 
-    def units(self, asked: Round) -> list[Unit]:
+    def round(self, asked: Round) -> list[Unit]:
         """The turns of a round."""
         ways = [way for way in self.ways if way.name in asked.ways]
-        cases = self.cases[asked.start : asked.end]
+        return self.units(ways, self.cases[asked.start : asked.end])
+
+    def units(self, ways: Sequence[Way], cases: Sequence[Case]) -> list[Unit]:
+        """The turns of some ways on some cases."""
         return list(units_of([self.model], ways, cases, sampling=self.sampling))
 
 
@@ -187,14 +227,14 @@ def calibrate(
         )
     ends = None if budget.seconds is None else clock() + budget.seconds
     scores = _Scores(watch, lambda: ends is not None and clock() >= ends)
-    known = _known(probing, store)
     plan = search(ways, len(probing.cases), turns=budget.turns)
     asked = next(plan)
     most = 0
     try:
         while True:
             most = asked.end
-            asked = plan.send(_ask(probing, asked, known, store, scores))
+            over = not _ask(probing, probing.round(asked), store, scores)
+            asked = plan.send(scores.seen(over=over))
     except StopIteration as stop:
         found: Found = stop.value
     possible = [way for way in ways if way not in scores.impossible]
@@ -205,43 +245,56 @@ def calibrate(
             "the time was up before every way had been asked; what is finished is kept: give a"
             " larger --budget, and the same command goes on from here"
         )
-    return Calibration(
+    calibration = Calibration(
         found=found,
         ways={way.name: way for way in probing.ways},
         values=scores.values,
         cases=most,
     )
+    return replace(calibration, tuned=_tuned(calibration, probing, store, scores))
 
 
-def _known(probing: Probing, store: Store) -> dict[str, Judgement]:
-    """What the store has of all that may be asked, by key."""
-    everything = Round(tuple(way.name for way in probing.ways), 0, len(probing.cases))
-    cases = {key_of(unit, probing.info): unit.case for unit in probing.units(everything)}
-    records = read_records(store.folder)
-    return {r["key"]: judge(r, cases[r["key"]]) for r in records if r["key"] in cases}
-
-
-def _ask(
-    probing: Probing,
-    asked: Round,
-    known: Mapping[str, Judgement],
-    store: Store,
-    scores: _Scores,
-) -> Seen:
-    """One round: what is known is taken, everything else is run."""
-    units = probing.units(asked)
+def _ask(probing: Probing, units: Sequence[Unit], store: Store, scores: _Scores) -> bool:
+    """Take what is known of some turns and run all others; whether there was the time for it."""
     infos = {probing.model: probing.info}
-    for unit in units:
-        if (judgement := known.get(key_of(unit, probing.info))) is not None:
-            scores.take(unit, judgement)
+    keys = {key_of(unit, probing.info): unit for unit in units}
+    for record in read_records(store.folder):
+        if (unit := keys.get(record["key"])) is not None:
+            scores.take(unit, record)
     left = missing(units, infos, store)
     try:
         if left and scores.out_of_time():
             raise _Over
         _check(run_missing(left, infos, probing.hosts, store, scores))
     except _Over:
-        return scores.seen(over=True)
-    return scores.seen(over=False)
+        return False
+    return True
+
+
+def _tuned(
+    calibration: Calibration, probing: Probing, store: Store, scores: _Scores
+) -> Tuned | None:
+    """Whether ``decide`` does as well or better with a margin of the model's own.
+
+    That is judged on the cases that the margin was not found on: beside the usual margin if that
+    did best, and if it was another way, whether it is better than that. ``None`` where there are
+    too few cases to say, or the budget does not last.
+    """
+    if (margin := margin_for([*scores.decisions.values()])) is None:
+        return None
+    best, way = calibration.way, replace(DECIDE, margin=margin.value)
+    asked = calibration.values[DECIDE.name].keys() & calibration.values[best.name].keys()
+    cases = [c for c in probing.cases if c.digest in asked and not tuning(c.suite, c.id)]
+    units, infos = probing.units([way], cases), {probing.model: probing.info}
+    carry_over(units, infos, store)
+    turns = probing.budget.turns
+    if turns is not None and len(missing(units, infos, store)) > turns - calibration.found.turns:
+        return None
+    if not _ask(probing, units, store, scores):
+        return None
+    (pair,) = compared([way.name, best.name], scores.values)
+    taken = pair.better >= pair.worse if best == DECIDE else pair.better > pair.worse
+    return Tuned(way=way, margin=margin, pair=pair) if taken else None
 
 
 def _check(summary: Summary) -> None:
@@ -252,84 +305,3 @@ def _check(summary: Summary) -> None:
     gone = isinstance(error, BackendConnectionError | ModelNotFoundError)
     if gone or summary.failed >= MAX_TROUBLE:
         raise error
-
-
-# The profile --------------------------------------------------------------------------------------
-
-
-def profile_of(
-    calibration: Calibration,
-    probing: Probing,
-    *,
-    server: str,
-    measured: datetime.datetime,
-    version: str,
-) -> Profile:
-    """The profile that a calibration leads to.
-
-    Args:
-        calibration: what was found.
-        probing: what was asked.
-        server: its version, for the record.
-        measured: now, with a time zone.
-        version: of this package.
-    """
-    found = calibration.found
-    way = calibration.ways[found.ways[0]]
-    told = {pair.second: pair.sentence for pair in found.pairs}
-    profile = Profile(
-        model=probing.model,
-        digest=probing.info.digest,
-        measured=measured,
-        way=way.name,
-        mode=way.mode,
-        dialect=way.dialect,
-        endpoint=way.endpoint,
-        example=way.example,
-        read_text=way.kind != "native",
-        think=probing.sampling.think,
-        num_ctx=probing.sampling.num_ctx,
-        decide=way.decide.margin if way.decide else None,
-        versions=Versions(fallback=version, templates="", server=server),
-        evidence=Evidence(
-            suites=tuple(dict.fromkeys(case.suite for case in probing.cases)),
-            seed=probing.sampling.seed,
-            cases=calibration.cases,
-            turns=found.turns,
-            ended=found.ended,
-            sentence=_sentence(calibration),
-            ways=tuple(_seen(name, calibration, told.get(name, "")) for name in found.ways),
-        ),
-    )
-    current = templates_hash(profile.record, probing.info.family or "")
-    return replace(profile, versions=replace(profile.versions, templates=current))
-
-
-def _seen(name: str, calibration: Calibration, sentence: str) -> WayEvidence:
-    values = list(calibration.values[name].values())
-    share = wilson(sum(values), len(values))
-    return WayEvidence(
-        name=name,
-        n=share.n,
-        rate=round(share.value, 4),
-        low=round(share.low, 4),
-        high=round(share.high, 4),
-        sentence=sentence,
-    )
-
-
-def _sentence(calibration: Calibration) -> str:
-    """What can be said of the best way, and no more than that."""
-    found = calibration.found
-    best = found.ways[0]
-    values = list(calibration.values[best].values())
-    right = f"wholly right in {mean(values):.0%} of {len(values)} cases"
-    if not found.pairs:
-        return f"{best} is the only way that was tried, {right}"
-    alike = [pair.second for pair in found.pairs if pair.verdict != "better"]
-    if not alike:
-        return f"{best} is better than every other way that was tried, {right}"
-    others = ", ".join(alike) if len(alike) <= _NAMED else f"{len(alike)} other ways"
-    so_far = f"{best} did best, {right}, and is not distinguishable from {others} at this n"
-    worse = len(found.pairs) - len(alike)
-    return f"{so_far}; it is better than {worse} more" if worse else so_far

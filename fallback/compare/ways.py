@@ -27,7 +27,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import Decide
 from fallback.messages import Mode
 
-__all__ = ["ALL_WAYS", "USUAL_WAYS", "Way", "ways_of"]
+__all__ = ["ALL_WAYS", "DECIDE", "USUAL_WAYS", "Way", "ways_of"]
 
 Endpoint = Literal["generate", "chat"]
 
@@ -98,7 +98,9 @@ def _prompted(endpoint: Endpoint, *, example: bool) -> list[Way]:
     ]
 
 
-_DECIDE = Way(kind="decide", dialect=FENCED.name)
+DECIDE = Way(kind="decide", dialect=FENCED.name)
+"""The way that decides first, with the usual margin."""
+
 _NATIVE = (Way(kind="native"), Way(kind="native+read"))
 
 USUAL_WAYS: tuple[Way, ...] = (*_NATIVE, *_prompted("generate", example=True))
@@ -106,7 +108,7 @@ USUAL_WAYS: tuple[Way, ...] = (*_NATIVE, *_prompted("generate", example=True))
 
 ALL_WAYS: tuple[Way, ...] = (
     *USUAL_WAYS,
-    _DECIDE,
+    DECIDE,
     *_prompted("generate", example=False),
     *_prompted("chat", example=True),
     *_prompted("chat", example=False),
@@ -141,4 +143,4 @@ def _with_margin(name: str) -> Way | None:
         given = Decide(margin=float(margin))
     except ValueError:
         return None
-    return replace(_DECIDE, margin=given.margin) if kind == _DECIDE.kind else None
+    return replace(DECIDE, margin=given.margin) if kind == DECIDE.kind else None
