@@ -7,7 +7,8 @@ gets the bare prompt, and loses ``system``, as with Ollama.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fallback.engine.generation import (
@@ -48,14 +49,28 @@ def generate(request: GenerateRequest, job: Job, lease: Lease) -> Reply:
     body = {**llama_settings(job, prompt_tokens=len(ids)), "prompt": list(ids)}
     if request.common.logprobs is not None:
         body["n_probs"] = max(1, request.common.logprobs)
+    schema = body.pop("json_schema", None)
     if request.forced_reply:
         body |= _forced(request.forced_reply)
-        body.pop("json_schema", None)
+    elif schema is not None:
+        body["grammar"] = _held(schema)
 
     def lines(events: Iterator[Event]) -> Iterator[Line]:
         return _lines(request, job, lease, ids, events)
 
     return run(job, lease, "/completion", body, ids, lines, _joined)
+
+
+def _held(schema: Mapping[str, Any]) -> str:
+    """The grammar of a value of the schema, and of an end of line behind it, as Ollama's has it.
+
+    A model writes the last braces and the end of their line as one token. Where that is out of
+    question it goes on with a number that it had ended: ``0.3`` became ``0.3000000000000000400``.
+
+    Source: LLGuidance, ``docs/syntax.md``; llama.cpp, ``common/json-schema-to-grammar.cpp``.
+    """
+    value = json.dumps(schema)
+    return f'%llguidance {{}}\nstart: value | value END\nvalue: %json {value}\nEND: "\\n"\n'
 
 
 def _forced(text: str) -> dict[str, Any]:

@@ -137,16 +137,20 @@ class Reply:
     def _complete(self, parser: Parser, finish: FinishReason) -> list[Event]:
         """Close a call that was begun for the model, if it has written the arguments and no more.
 
-        A server that is held to a schema ends with the value. A server that ignores the schema has
-        let the model close the call itself, and then the rest is no JSON value.
+        A server that is held to a schema ends with the value, and it may be with the end of its
+        line. A server that ignores the schema has let the model close the call itself, and then the
+        rest is no JSON value.
         """
         closing = self._action.closing
         if not (closing and self._begun and finish == "stop"):
             return []
+        value = "".join(self._text)[self._begun :]
         try:
-            json.loads("".join(self._text)[self._begun :])
+            json.loads(value)
         except (ValueError, RecursionError):
             return []
+        if value.endswith("\n"):
+            closing = closing.removeprefix("\n")
         self._text.append(closing)
         return parser.feed(closing)
 

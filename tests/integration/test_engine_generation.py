@@ -163,6 +163,19 @@ def test_a_schema_is_obeyed_in_the_order_it_was_written(client: httpx.Client) ->
     assert isinstance(value["zebra"], int)
 
 
+def test_a_schema_lets_a_number_end_with_the_braces_and_their_line(client: httpx.Client) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "p": {"type": "number"}},
+        "required": ["city", "p"],
+        "additionalProperties": False,
+    }
+    line = '{"city": "Oslo", "p": 0.3}\n'
+    reply = generate(client, line * 4, format=schema, options={"num_predict": 60})
+    assert reply["response"] == line
+    assert reply["done_reason"] == "stop"
+
+
 def test_chat_obeys_the_word_json(client: httpx.Client) -> None:
     body = {
         "model": SMALL,

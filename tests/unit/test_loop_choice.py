@@ -131,6 +131,12 @@ def test_a_model_that_closes_the_call_itself_is_read_as_well() -> None:
     assert turn.steps[0].raw.endswith('"Oslo"}}\n```')
 
 
+def test_the_end_of_line_that_a_schema_allows_behind_the_call_is_part_of_its_block() -> None:
+    turn = Driver(tool_choice="get_weather").play(continued(weather() + "\n"), "Fine.")
+    assert turn.steps[0].raw == f"{BEGUN}{weather()}\n```"
+    assert turn.steps[0].calls[0].repairs == ()
+
+
 def test_a_call_of_any_tool_is_held_to_what_such_a_call_is() -> None:
     driver = Driver(tool_choice="required")
     turn = driver.play(continued('{"name": "build", "arguments": {}}'), "Done.")
