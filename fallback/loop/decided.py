@@ -30,6 +30,7 @@ from fallback.loop.deciding import (
     gained,
     judge,
     odds,
+    seen,
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
@@ -65,6 +66,9 @@ class DecidedLoop(TurnLoop):
             return (yield from super()._generate(tool, written))
         if verdict.tool:
             generation = yield from super()._generate(verdict.tool)
+            called = [call.name for call in generation.reading.calls]
+            if called and called[0] != verdict.tool:  # the server does not hold it to a schema
+                self.record.note(f"{verdict.tool} was decided on, and {called[0]} was called")
             return (yield from self._further(generation))
         self._tell(Withdrawal("answered", ""))
         return (yield from super()._generate())
@@ -153,7 +157,8 @@ class DecidedLoop(TurnLoop):
         )
         asked = yield from self._scored(request, choices)
         self._asking.opening = opened
-        verdict = judge(names, asked.logprobs, self._settings.further)
+        given = seen(asked.logprobs, asked.unseen)
+        verdict = judge(names, given, self._settings.further)
         told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
         self.record.note(f"decided again: {verdict.tool or 'no further call'} ({told})")
         return verdict

@@ -37,6 +37,7 @@ __all__ = [
     "gained",
     "judge",
     "odds",
+    "seen",
 ]
 
 CONTENT_FREE = "N/A"
@@ -46,8 +47,8 @@ _EXTREME = 4.0
 """Logarithm of the odds that count as no more: beyond it they are nearly always certain, and would
 leave nothing to be said by the names."""
 
-_NONE = ("none", "no_tool")
-"""What stands for no tool at all: the first that no tool is called."""
+_NONE = "none"
+"""What stands for no tool at all, unless a tool is called so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,9 @@ def beginning(dialect: Dialect) -> Choices:
 def first(names: Sequence[str], dialect: Dialect) -> Choices:
     """The choice of a tool, where a reply has begun with a call."""
     begun = opening(dialect).prefill
-    none = next(word for word in _NONE if word not in names or word == _NONE[-1])
+    none = _NONE
+    while none in names:
+        none = f"no_{none}"
     opened = (opening(dialect, name).prefill for name in (*names, none))
     return Choices(begun, tuple(text.removeprefix(begun) for text in opened))
 
@@ -147,6 +150,13 @@ def gained(asked: Sequence[float], free: Sequence[float], unseen: frozenset[int]
         -math.inf if index in unseen and index in tools else gain
         for index, gain in enumerate(gains)
     ]
+
+
+def seen(logprobs: Sequence[float], unseen: frozenset[int]) -> list[float]:
+    """The log-probabilities of values, the last of which ends the reply; a tool that is not among
+    the likeliest cannot follow, whatever it might have at most.
+    """
+    return gained(logprobs, [0.0] * len(logprobs), unseen)
 
 
 def judge(

@@ -10,10 +10,11 @@ import pytest
 
 from fallback import AsyncSession, Catalogue, Session
 from fallback.backend import GenerationRequest
+from fallback.dialects.record import FENCED
 from fallback.errors import BackendStatusError, CapabilityError, ConfigurationError
 from fallback.limits import Limits
 from fallback.loop import Decide
-from fallback.loop.deciding import gained, judge, odds
+from fallback.loop.deciding import first, gained, judge, odds, seen
 from fallback.loop.progress import StepStarted
 from fallback.messages import Turn
 from fallback.parsing.events import CallReady
@@ -299,10 +300,20 @@ def test_a_tool_called_none_has_another_word_beside_it() -> None:
         """Does nothing."""
         return "done"
 
-    model = Model("no_tool")
+    model = Model("no_none")
     turn, _ = played(model, "Fine.", tools=[none])
     assert turn.tools_used == ()
-    assert model.asked[0][1] == ('none", "arguments":', 'no_tool", "arguments":')
+    assert model.asked[0][1] == ('none", "arguments":', 'no_none", "arguments":')
+
+
+def test_the_word_for_no_tool_is_the_name_of_none() -> None:
+    assert first(("none", "no_none"), FENCED).values[-1] == 'no_no_none", "arguments":'
+
+
+def test_another_tool_than_the_one_that_was_decided_on_is_noted() -> None:
+    turn, _ = played(Model("get_time"), call("get_weather", '{"city": "Oslo"}'), "7 degrees.")
+    assert turn.tools_used == ("get_weather",)
+    assert "get_time was decided on, and get_weather was called" in turn.steps[0].notes
 
 
 def test_python_calls_are_decided_on_too() -> None:
@@ -354,6 +365,11 @@ def test_a_tool_that_is_not_among_the_likeliest_is_not_chosen_for_a_difference_o
     assert gained(asked, free, frozenset()) == [1.0, 6.0, -5.0]
     assert gained(asked, free, frozenset({1, 2})) == [1.0, float("-inf"), -5.0]
     assert judge(("a", "b"), gained(asked, free, frozenset({1, 2})), 2.0) == ("a", "a", 6.0)
+
+
+def test_behind_a_call_a_tool_that_is_not_among_the_likeliest_does_not_follow() -> None:
+    assert judge(("a",), seen((-9.0, -9.0), frozenset({0, 1})), -2.0).tool == ""
+    assert judge(("a",), seen((-3.0, -9.0), frozenset({1})), -2.0).tool == "a"
 
 
 def test_where_no_tool_is_among_the_likeliest_none_is_called() -> None:
