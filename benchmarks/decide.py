@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fallback.compare.current import current
 from fallback.compare.intervals import sign_test, wilson
 from fallback.compare.margins import Decision, best_margin, lead_of
 from fallback.compare.store import read_cases, read_records
@@ -37,7 +38,7 @@ def outcomes(folders: Iterable[Path]) -> Iterator[Outcome]:
     """What lies in folders of ``fallback compare``."""
     for folder in folders:
         asked: dict[tuple[str, str], dict[str, Judged]] = {}
-        for result in judged(read_records(folder), read_cases(folder)):
+        for result in judged(current([*read_records(folder)]), read_cases(folder)):
             if result.record["repeat"] == 0:
                 place = result.record["model"], result.case_key
                 asked.setdefault(place, {})[result.record["way"]] = result

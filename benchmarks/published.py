@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fallback.compare.current import current
 from fallback.compare.report.content import Content, content_of, turned
 from fallback.compare.store import read_cases, read_records, read_runs
 from fallback.compare.verdicts import Pairing, Row
@@ -68,7 +69,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _measured(path: Path) -> Iterator[_Measured]:
     """The table of the main ways, and that of all if there are more."""
-    records = list(read_records(path))
+    records = current(list(read_records(path)))
     (model,) = {record["model"] for record in records}
     tried = list(dict.fromkeys(record["way"] for record in records))
     main = tuple(way for way in MAIN if way in tried)

@@ -28,7 +28,7 @@ RESAMPLES = 500
 
 
 class Interval(NamedTuple):
-    """An estimate, its bounds, and how many values it is made of."""
+    """An estimate, its bounds, and how many cases it is made of."""
 
     value: float
     low: float
@@ -82,7 +82,7 @@ def bootstrap(
     everything = [value for values in cases for value in values]
     estimate = statistic(everything)
     if min(everything) == max(everything):
-        return Interval(estimate, estimate, estimate, len(everything))
+        return Interval(estimate, estimate, estimate, len(cases))
     chance = random.Random(seed)  # noqa: S311  # repeatable, keeps no secret
     found = sorted(
         statistic([value for values in chance.choices(cases, k=len(cases)) for value in values])
@@ -90,7 +90,7 @@ def bootstrap(
     )
     low = found[int(0.025 * (RESAMPLES - 1))]
     high = found[math.ceil(0.975 * (RESAMPLES - 1))]
-    return Interval(estimate, min(low, estimate), max(high, estimate), len(everything))
+    return Interval(estimate, min(low, estimate), max(high, estimate), len(cases))
 
 
 @cache

@@ -99,9 +99,10 @@ def judge(record: Mapping[str, Any], case: Case) -> Judgement:
     all_made = tuple(call for step in made for call in step)
     answered = record["stop"] == "answered" and bool(record["answer"].strip())
     wrong_answer = _answer_faults(case, record, answered=answered)
+    asked = bool(steps) or record["error"] is None
     stages: dict[str, bool | float | None] = {
         "right": grade.exact and not wrong_answer,
-        "need": bool(attempts) == bool(case.calls),
+        "need": bool(attempts) == bool(case.calls) if asked else None,
         "schema": not attempts[0]["problems"] if attempts else None,
         "unauthorised": not {c.name for c in all_made} <= {c.name for c in case.calls},
         "execution": _execution(case, steps),
@@ -148,10 +149,16 @@ def _execution(case: Case, steps: Sequence[Mapping[str, Any]]) -> bool | None:
 
 
 def _answer_faults(case: Case, record: Mapping[str, Any], *, answered: bool) -> tuple[str, ...]:
-    if case.answer is None:
-        return ()
-    faults = answer_faults(case.answer, record["answer"])
-    return faults if answered else (f"there is no answer ({record['stop']})", *faults)
+    """What is wrong with how the turn ended: it has to answer, unless the case ends with its calls.
+
+    So no turn is right in which nothing was called only because it failed.
+    """
+    ends_with_calls = bool(case.calls) and not case.results and case.answer is None
+    failed = record["error"] is not None or record["stop"] == "failed"
+    faults = answer_faults(case.answer, record["answer"]) if case.answer else ()
+    if failed or not (answered or ends_with_calls):
+        return (f"there is no answer ({record['stop']})", *faults)
+    return faults
 
 
 def _trouble(record: Mapping[str, Any]) -> tuple[str, ...]:

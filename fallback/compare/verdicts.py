@@ -107,12 +107,16 @@ def _by_case(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float
 
 
 def _stage(stage: Stage, group: Sequence[Judged]) -> Interval | None:
-    """The share or mean of a stage. Repeats of a case are no new cases: then the bootstrap."""
+    """The share or mean of a stage. Repeats of a case are no new cases: then the bootstrap, but
+    where all values are 0 or all are 1, of which it would be certain whatever their number.
+    """
     values = _by_case((r.case_key, r.judgement.stages[stage.name]) for r in group)
     if not values:
         return None
-    if stage.kind == "share" and all(len(held) == 1 for held in values.values()):
-        return wilson(sum(held[0] for held in values.values()), len(values))
+    means = [mean(held) for held in values.values()]
+    single = stage.kind == "share" and all(len(held) == 1 for held in values.values())
+    if single or set(means) in ({0.0}, {1.0}):
+        return wilson(sum(means), len(means))
     return bootstrap(values, mean)
 
 

@@ -7,11 +7,12 @@ from compare_kit import MAIL, WEATHER, case_of, fenced, model
 
 from fallback.backend import ModelInfo
 from fallback.compare.cases import Case
+from fallback.compare.intervals import wilson
 from fallback.compare.stages import STAGES, Judgement, judge
 from fallback.compare.units import Unit, run_unit
 from fallback.compare.verdicts import ALL_SUITES, judged, pairings, table
 from fallback.compare.ways import ways_of
-from fallback.errors import BackendProtocolError
+from fallback.errors import BackendProtocolError, ContextWindowError
 
 INFO = ModelInfo(name="m", digest="d1")
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
@@ -80,6 +81,24 @@ def test_a_call_where_no_tool_fits() -> None:
         "schema": True,
         "unauthorised": True,
     }
+
+
+@pytest.mark.parametrize("reply", ["", fenced("forecast", day="today")])
+def test_a_turn_that_failed_is_not_right_because_nothing_was_called(reply: str) -> None:
+    judgement = outcome(QUIET, reply)
+    assert judgement.stages["right"] is False
+    assert any(fault.startswith("there is no answer") for fault in judgement.faults)
+
+
+def test_a_prompt_that_was_refused_says_nothing_of_the_need() -> None:
+    refused = ContextWindowError("too long", status=400, prompt_tokens=9, num_ctx=8)
+    stages = outcome(QUIET, refused).stages
+    assert (stages["right"], stages["need"]) == (False, None)
+
+
+def test_a_call_that_was_given_up_for_words_is_right_and_was_still_an_attempt() -> None:
+    stages = outcome(QUIET, fenced("forecast", day="today"), "Hello!").stages
+    assert (stages["right"], stages["need"]) == (True, False)
 
 
 def test_the_wrong_tool() -> None:
@@ -208,6 +227,15 @@ def test_repeats_are_no_new_cases() -> None:
     (often,) = table(folder({"prompt:fenced": flags}, repeats=10))
     width = [row.stages["right"].high - row.stages["right"].low for row in (once, often)]
     assert width[1] > 0.8 * width[0]
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_what_came_out_alike_each_time_is_as_sure_as_its_number_of_cases(flag: bool) -> None:
+    (once,) = table(folder({"prompt:fenced": [flag] * 3}))
+    (often,) = table(folder({"prompt:fenced": [flag] * 3}, repeats=3))
+    for row in (once, often):
+        assert row.stages["right"] == wilson(3 * flag, 3)
+        assert row.stages["fields"] == wilson(3 * flag, 3)
 
 
 def pairing(first: list[bool], second: list[bool]) -> Any:

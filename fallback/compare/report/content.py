@@ -8,13 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fallback.compare.current import current
 from fallback.compare.stages import STAGES
 from fallback.compare.verdicts import Judged, Pairing, Row, judged, pairings, table
 from fallback.templating import to_json
 
-__all__ = ["Content", "content_of", "failures", "sentences", "turned"]
+__all__ = ["OLDER", "Content", "content_of", "failures", "sentences", "turned"]
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+OLDER = (
+    "they were made with another version of the model or of this package, with other options or of"
+    " another version of a case than the last, or made anew"
+)
+"""Why records are not counted."""
 
 MAX_PER_GROUP = 50
 """Failures of one way, model and suite that the report shows: it has to open on a phone."""
@@ -33,6 +40,7 @@ class Content:
         pairings: every two ways.
         runs: the commands that made the results, as they were recorded.
         unknown: records whose case the folder does not hold.
+        older: records that were made under other conditions than the last, and are not counted.
     """
 
     results: Sequence[Judged]
@@ -40,10 +48,16 @@ class Content:
     pairings: Sequence[Pairing]
     runs: Sequence[Mapping[str, Any]]
     unknown: int
+    older: int
 
     def names(self, key: str) -> list[str]:
         """The values of a record's key, in the order in which they were first met."""
         return list(dict.fromkeys(str(result.record[key]) for result in self.results))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The beginning of each model's digest."""
+        return {r.record["model"]: str(r.record["digest"])[:19] for r in self.results}
 
     @property
     def suites(self) -> list[str]:
@@ -56,14 +70,16 @@ def content_of(
     cases: Mapping[str, Mapping[str, Any]],
     runs: Sequence[Mapping[str, Any]],
 ) -> Content:
-    """Judge the records and count."""
-    results = judged(map(_writable, records), {key: _writable(c) for key, c in cases.items()})
+    """Judge the records that belong together, and count."""
+    counted = current(records)
+    results = judged(map(_writable, counted), {key: _writable(c) for key, c in cases.items()})
     return Content(
         results=results,
         rows=table(results),
         pairings=pairings(results),
         runs=[_writable(run) for run in runs],
-        unknown=len(records) - len(results),
+        unknown=len(counted) - len(results),
+        older=len(records) - len(counted),
     )
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fallback.compare.report.content import Content, failures, sentences
+from fallback.compare.report.content import OLDER, Content, failures, sentences
 from fallback.compare.report.markdown import interval_text, measure_text
 from fallback.compare.stages import MEASURES, STAGES
 
@@ -46,6 +46,7 @@ def html(content: Content) -> bytes:
         scripts=[script for script in scripts if script],
         data=_embedded({"failures": wrong.turns, "texts": wrong.texts, "charts": drawn}),
         content=content,
+        older=OLDER,
         models=content.names("model"),
         ways=content.names("way"),
         stages=STAGES,

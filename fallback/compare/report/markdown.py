@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fallback.compare.intervals import Interval
-from fallback.compare.report.content import Content, sentences
+from fallback.compare.report.content import OLDER, Content, sentences
 from fallback.compare.stages import MEASURES, STAGES, Measure
 from fallback.compare.verdicts import Row
 
@@ -91,10 +91,11 @@ def _method(content: Content) -> str:
         f" ({_plain(str(run.get('where', '')))})"
         for run in content.runs
     ]
-    digests = {r.record["model"]: r.record["digest"] for r in content.results}
     lines += [
-        f"- {_plain(model)}: digest {_plain(digest[:19])}" for model, digest in digests.items()
+        f"- {_plain(model)}: digest {_plain(digest)}" for model, digest in content.digests.items()
     ]
     if content.unknown:
         lines.append(f"- {content.unknown} records without their case are left out.")
+    if content.older:
+        lines.append(f"- {content.older} older records are left out: {OLDER}.")
     return "\n".join(lines)
