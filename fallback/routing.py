@@ -31,6 +31,7 @@ class Advice:
         think: for models that think.
         num_ctx: window in tokens.
         decide: the margin with which it is decided before a reply whether it calls a tool.
+        otherwise: how it is best asked by whoever cannot decide.
     """
 
     mode: Mode
@@ -41,6 +42,7 @@ class Advice:
     think: bool | str | None = None
     num_ctx: int | None = None
     decide: float | None = None
+    otherwise: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

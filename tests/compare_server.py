@@ -25,6 +25,7 @@ class Server:
         likeliest: Callable[[str], Mapping[str, float]] | None = None,
     ) -> None:
         self.digest = "d1"
+        self.reply = reply
         self.generations = 0
         self.dies_after: int | None = None
         self.waits_after: int | None = None
@@ -59,7 +60,7 @@ class Server:
                 if asked.get("logprobs"):
                     self.answer({"response": "", "done": True, **_told(likeliest, asked["prompt"])})
                     return
-                text = reply(asked.get("prompt") or json.dumps(asked.get("messages")))
+                text = owner.reply(asked.get("prompt") or json.dumps(asked.get("messages")))
                 if self.path == "/api/chat":
                     said = {"message": {"role": "assistant", "content": text}}
                 else:

@@ -97,10 +97,12 @@ def _asked(probing: Probing, store: Store) -> Calibration:
     from fallback.compare.calibrating import calibrate as ask
     from fallback.compare.faults import StoreError
     from fallback.compare.halving import most_turns
+    from fallback.compare.ways import DECIDE
     from fallback.errors import BackendError
 
     before = len(store)
     turns = most_turns(len(probing.ways), len(probing.cases))
+    turns += len(probing.cases) if DECIDE in probing.ways else 0  # to judge a margin
     turns = min(turns, probing.budget.turns or turns)
     try:
         with watching(turns, 0) as watch:

@@ -122,6 +122,7 @@ class Calibration:
         ways: all that were tried, by name.
         values: of each the scores by case.
         cases: how many different cases were asked.
+        turns: how many turns that took.
         tuned: what is better yet than the best of the ways.
     """
 
@@ -129,6 +130,7 @@ class Calibration:
     ways: Mapping[str, Way]
     values: Mapping[str, Mapping[str, float]]
     cases: int
+    turns: int
     tuned: Tuned | None = None
 
     @property
@@ -151,6 +153,7 @@ class _Scores:
     tokens: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     impossible: set[str] = field(default_factory=set)
     decisions: dict[str, Decision] = field(default_factory=dict)
+    turns: int = 0
 
     def take(self, unit: Unit, record: Mapping[str, Any]) -> None:
         judgement = judge(record, unit.case)
@@ -158,6 +161,7 @@ class _Scores:
         self.values[unit.way.name][unit.case.digest] = float(judgement.stages["right"] or 0.0)
         spent = (numbers["prompt_tokens"] or 0.0) + (numbers["completion_tokens"] or 0.0)
         self.tokens[unit.way.name].append(spent)
+        self.turns += "carried" not in record
         if unit.way == DECIDE and (lead := lead_of(record)) is not None:
             case = unit.case
             self.decisions[case.digest] = Decision(case.suite, case.id, lead, bool(case.calls))
@@ -250,8 +254,10 @@ def calibrate(
         ways={way.name: way for way in probing.ways},
         values=scores.values,
         cases=most,
+        turns=scores.turns,
     )
-    return replace(calibration, tuned=_tuned(calibration, probing, store, scores))
+    tuned = _tuned(calibration, probing, store, scores)
+    return replace(calibration, tuned=tuned, turns=scores.turns)
 
 
 def _ask(probing: Probing, units: Sequence[Unit], store: Store, scores: _Scores) -> bool:
@@ -277,8 +283,8 @@ def _tuned(
     """Whether ``decide`` does as well or better with a margin of the model's own.
 
     That is judged on the cases that the margin was not found on: beside the usual margin if that
-    did best, and if it was another way, whether it is better than that. ``None`` where there are
-    too few cases to say, or the budget does not last.
+    did best, and if it was another way, whether it is distinguishably better than that. ``None``
+    where there are too few cases to say, or the budget does not last.
     """
     if (margin := margin_for([*scores.decisions.values()])) is None:
         return None
@@ -287,13 +293,17 @@ def _tuned(
     cases = [c for c in probing.cases if c.digest in asked and not tuning(c.suite, c.id)]
     units, infos = probing.units([way], cases), {probing.model: probing.info}
     carry_over(units, infos, store)
-    turns = probing.budget.turns
-    if turns is not None and len(missing(units, infos, store)) > turns - calibration.found.turns:
+    turns, left = probing.budget.turns, len(missing(units, infos, store))
+    if turns is not None and left > turns - calibration.found.turns:
+        scores.said(
+            f"{way.name} decides better on the cases that its margin was found on; to judge that"
+            f" takes {left} turns, which the budget does not have"
+        )
         return None
     if not _ask(probing, units, store, scores):
         return None
     (pair,) = compared([way.name, best.name], scores.values)
-    taken = pair.better >= pair.worse if best == DECIDE else pair.better > pair.worse
+    taken = pair.better >= pair.worse if best == DECIDE else pair.verdict == "better"
     return Tuned(way=way, margin=margin, pair=pair) if taken else None
 
 

@@ -144,8 +144,9 @@ class _Search:
             self._running = still[: _half(len(self._running))]
 
     def found(self) -> Found:
-        """What can be said now."""
-        self._running = ranked(self._running, self._seen)
+        """What can be said now; a way that nothing is known of has no part in it."""
+        known = [way for way in self._running if self._seen.scores.get(way)]
+        self._running = ranked(known, self._seen)
         tried = self._tried()
         pairs = self._against_the_best() if tried else ()
         return Found(ways=tuple(tried), ended=self._ended, turns=self._used, pairs=pairs)
@@ -159,9 +160,9 @@ class _Search:
                 self._seen = yield Round(tuple(group), start, upto)
                 self._used += len(group) * (upto - start)
                 self._asked |= dict.fromkeys(group, upto)
+                self._running = [w for w in self._running if w not in self._seen.impossible]
             if upto < end or self._seen.over:
                 return False
-        self._running = [way for way in self._running if way not in self._seen.impossible]
         return True
 
     def _room(self, ways: int) -> int:

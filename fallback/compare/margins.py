@@ -9,6 +9,7 @@ margin looks better than it is. Which half a case is in, its name alone decides.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,12 +97,18 @@ def decided_alike(record: Mapping[str, Any], one: float, other: float) -> bool:
     return (lead > one) == (lead > other)
 
 
-def best_margin(decisions: Sequence[Decision]) -> float:
-    """The margin with which most decisions are good; of several the one in the middle."""
-    leads = sorted({decision.lead for decision in decisions})
+def best_margin(decisions: Sequence[Decision]) -> float | None:
+    """The margin with which most decisions are good; of several the one in the middle.
+
+    ``None`` where no margin would change any of them.
+    """
+    leads = sorted({d.lead for d in decisions if math.isfinite(d.lead)})
+    if not leads:
+        return None
     gains = dict.fromkeys(leads, 0)  # of a margin that has passed the lead
     for decision in decisions:
-        gains[decision.lead] += -1 if decision.needed else 1
+        if decision.lead in gains:
+            gains[decision.lead] += -1 if decision.needed else 1
     places = [leads[0] - 1, *((a + b) / 2 for a, b in pairwise(leads)), leads[-1] + 1]
     scores = list(accumulate(gains.values(), initial=0))
     most = max(scores)
@@ -122,6 +129,8 @@ def margin_for(decisions: Sequence[Decision]) -> Margin | None:
             return None
     ours, theirs = halves
     value, usual = best_margin(ours), Decide().margin
+    if value is None:
+        return None
     if _good(ours, value) <= _good(ours, usual) or _good(theirs, value) < _good(theirs, usual):
         return None
     return Margin(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import replace
 
-from fallback.compare.calibrating import Calibration, Probing
+from fallback.compare.calibrating import Calibration, Probing, Tuned
 from fallback.compare.intervals import mean, wilson
-from fallback.compare.margins import Margin
 from fallback.loop import Decide
 from fallback.profiles import Evidence, Profile, Versions, WayEvidence, templates_hash
 
@@ -57,9 +56,9 @@ def profile_of(
             suites=tuple(dict.fromkeys(case.suite for case in probing.cases)),
             seed=probing.sampling.seed,
             cases=calibration.cases,
-            turns=found.turns,
+            turns=calibration.turns,
             ended=found.ended,
-            sentence=_sentence(calibration) + (_margin_sentence(tuned.margin) if tuned else ""),
+            sentence=(_margin_sentence(tuned) if tuned else "") + _sentence(calibration),
             ways=tuple(_seen(name, calibration, told.get(name, "")) for name in tried),
         ),
     )
@@ -97,10 +96,11 @@ def _sentence(calibration: Calibration) -> str:
     return f"{so_far}; it is better than {worse} more" if worse else so_far
 
 
-def _margin_sentence(margin: Margin) -> str:
-    """What a margin was found on, and what came of it elsewhere."""
+def _margin_sentence(tuned: Tuned) -> str:
+    """What a margin was found on, and what came of it elsewhere; what follows is of the others."""
+    margin = tuned.margin
     return (
-        f"; a margin of {margin.value:g}, found on {margin.found_on} of the cases, decides"
-        f" {margin.good} of the other {margin.judged_on} well, and the usual one"
-        f" ({Decide().margin:g}) {margin.usual}"
+        f"{tuned.way.name} has a margin that was found on {margin.found_on} of the cases; of the"
+        f" other {margin.judged_on} it decides {margin.good} well, and the usual margin"
+        f" ({Decide().margin:g}) {margin.usual}. {tuned.pair.sentence}. Of the ways as they are, "
     )

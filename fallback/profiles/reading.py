@@ -99,7 +99,7 @@ def _way(table: _Table) -> dict[str, Any]:
         "read_text": table.take("read_text", (bool,), True),
         "think": table.printable("think", think) if isinstance(think, str) else think,
         "num_ctx": table.count("num_ctx", None),
-        "decide": table.number("decide", None),
+        "decide": table.take("decide", (float, int), None),
     }
 
 
@@ -141,6 +141,8 @@ def checked(profile: Profile) -> Profile:
         raise ProfileError("model and digest have to be there, so that it can be recognised")
     if profile.decide is not None and (profile.mode != "prompt" or profile.dialect == INLINE.name):
         raise ProfileError("way.decide goes with prompt mode, and calls that are no part of a text")
+    if profile.decide is not None and not math.isfinite(profile.decide):
+        raise ProfileError(f"way.decide is {profile.decide}, but should be a finite number")
     if profile.num_ctx is not None and profile.num_ctx < 1:
         raise ProfileError("way.num_ctx has to be at least 1")
     if not profile.evidence.ways or profile.evidence.ways[0].name != profile.way:
@@ -206,12 +208,6 @@ class _Table:
         value = self.take(name, (int,), *default)
         if value is not None and not 0 <= value <= _MAX_COUNT:
             raise ProfileError(f"{self._where(name)} is out of range")
-        return value
-
-    def number(self, name: str, *default: None) -> Any:
-        value = self.take(name, (float, int), *default)
-        if value is not None and not math.isfinite(value):
-            raise ProfileError(f"{self._where(name)} is {value}, but should be a finite number")
         return value
 
     def share(self, name: str) -> float:

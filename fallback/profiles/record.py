@@ -151,17 +151,41 @@ class Profile:
 def advice_of(profile: Profile) -> Advice:
     """What a profile makes of mode ``auto``."""
     native = profile.mode == "native"
-    day = profile.measured.date().isoformat()
     return Advice(
         mode=profile.mode,
-        why=f"measured {day}: {profile.evidence.sentence}",
+        why=f"{_measured(profile)}: {profile.evidence.sentence}",
         dialect=profile.record,
         endpoint=None if native else profile.endpoint,
         read_text=profile.read_text if native else None,
         think=profile.think,
         num_ctx=profile.num_ctx,
         decide=profile.decide,
+        otherwise=None if profile.decide is None else _otherwise(profile),
     )
+
+
+def _measured(profile: Profile) -> str:
+    return f"measured {profile.measured.date().isoformat()}"
+
+
+def _otherwise(profile: Profile) -> Advice | None:
+    """The best of the ways that were tried without deciding; ``None`` if there was none."""
+    for way in profile.evidence.ways:
+        kind, _, rest = way.name.partition(":")
+        dialect, *more = rest.split("+")
+        why = f"{_measured(profile)}: {way.name} did best of the ways that do not decide first"
+        if kind in ("native", "native+read"):
+            return Advice(mode="native", why=why, read_text=kind != "native")
+        if kind == "prompt" and dialect in PROMPTED:
+            return Advice(
+                mode="prompt",
+                why=why,
+                dialect=replace(PROMPTED[dialect], example="no-example" not in more),
+                endpoint="chat" if "chat" in more else "generate",
+                num_ctx=profile.num_ctx,
+                think=profile.think,
+            )
+    return None
 
 
 @cache

@@ -56,6 +56,8 @@ class Advisor:
         known = self._known.get(key)
         if known is None or time.monotonic() - known[0] > _FRESH_SECONDS:
             found = await asyncio.to_thread(self._profiles[settings.profile].advice, info)
+            if found is not None and found.decide is not None:
+                found = found.otherwise  # each reply is asked for once here
             if found is not None and found.dialect is not None and found.dialect.inline:
                 found = None  # a reply cannot go on behind results that only the client has
             known = self._known[key] = (time.monotonic(), found)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from fallback.compare.halving import Found, Round, Seen, compared, most_turns, planned, search
 
 Truth = Callable[[str, int], float]
@@ -52,6 +54,18 @@ def test_half_of_the_ways_go_on_and_at_least_two() -> None:
     found, rounds = played(ways, 64, lambda way, n: float((n * 7 + int(way[1])) % 3 == 0))
     assert [len(r.ways) for r in rounds] == [9, 5, 3, 2]
     assert len(found.ways) == 9
+
+
+def test_a_way_that_cannot_be_gone_says_nothing_of_the_others() -> None:
+    plan = search(["none", "wrong", "right"], 40, turns=18)
+    asked = next(plan)
+    assert asked == Round(("none", "wrong", "right"), 0, 6)
+    scores = {"wrong": {str(n): 0.0 for n in range(6)}, "right": {str(n): 1.0 for n in range(6)}}
+    costs = {"wrong": 1.0, "right": 2.0}
+    with pytest.raises(StopIteration) as stop:
+        plan.send(Seen(scores=scores, costs=costs, impossible=frozenset({"none"})))
+    found = stop.value.value
+    assert (found.ways, found.ended) == (("right", "wrong"), "budget")
 
 
 def test_a_budget_that_ends_within_a_round_is_shared_among_the_ways() -> None:

@@ -100,7 +100,11 @@ def test_a_calibration_finds_the_models_own_margin_and_judges_it_on_other_cases(
     told = others[0]["name"]
     assert {way["name"] for way in others} == {"decide", "prompt:fenced"}
     assert others[0]["sentence"].startswith(f"decide:{margin:g} is better than {told} (100% again")
-    assert f"decides {len(rest)} of the other {len(rest)} well" in profile["evidence"]["sentence"]
+    sentence = profile["evidence"]["sentence"]
+    assert sentence.startswith(f"decide:{margin:g} has a margin that was found on ")
+    assert f"of the other {len(rest)} it decides {len(rest)} well" in sentence
+    asked = [r for r in read_records(tmp_path / "results") if "carried" not in r]
+    assert profile["evidence"]["turns"] == len(asked)
     assert f"decide:{margin:g}" in capsys.readouterr().out
 
 
@@ -145,11 +149,32 @@ def test_nothing_is_carried_over_where_the_sampler_may_write_otherwise(
     assert "4 units, 0 of them finished before" in capsys.readouterr().err
 
 
-def test_a_budget_that_does_not_last_for_it_leaves_the_usual_margin(
+def test_a_way_that_is_better_is_not_left_for_one_that_nobody_can_tell_from_it(
     tmp_path: Path, suite: Path, server: Server
+) -> None:
+    """Python calls are right wherever they are asked for, and the margin would do as well."""
+
+    def python(prompt: str) -> str:
+        if "tool_code" not in prompt:
+            return reply(prompt)
+        found = re.findall(r"Question (\d+)\?", prompt)
+        called = '```tool_code\nget_weather(city="Oslo")\n```'
+        return called if int(found[-1]) % 2 == 0 else "Hello."
+
+    server.reply = python
+    assert calibrate(suite, server, "--way", "prompt:pythonic") == 0
+    profile = tomllib.loads((tmp_path / "m.toml").read_text("utf-8"))
+    assert profile["way"]["name"] == "prompt:pythonic"
+    assert "decide:" not in (tmp_path / "m.toml").read_text("utf-8")
+
+
+def test_a_budget_that_does_not_last_for_it_leaves_the_usual_margin(
+    tmp_path: Path, suite: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert calibrate(suite, server, "--budget", str(2 * QUESTIONS)) == 0
     assert "margin" not in (tmp_path / "m.toml").read_text("utf-8")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "to judge that takes 8 turns, which the budget does not have" in said
     asked = [r for r in read_records(tmp_path / "results") if "carried" not in r]
     assert {record["way"] for record in asked} == {"decide", "prompt:fenced"}
 
@@ -163,6 +188,14 @@ DECISIONS = st.builds(
 )
 
 
+def test_a_tool_that_is_never_likely_leaves_a_margin_that_can_be_written() -> None:
+    out_of_question = [Decision("s", str(n), -math.inf, needed=False) for n in range(4)]
+    needed = [Decision("s", str(n), -7.0 - n, needed=True) for n in range(4, 8)]
+    assert best_margin([*out_of_question, *needed]) == -15.0
+    assert best_margin(out_of_question) is None
+    assert best_margin([]) is None
+
+
 @given(decisions=st.lists(DECISIONS, min_size=1, max_size=40))
 def test_no_margin_decides_more_cases_well_than_the_best(decisions: list[Decision]) -> None:
     def good(margin: float) -> int:
@@ -172,7 +205,9 @@ def test_no_margin_decides_more_cases_well_than_the_best(decisions: list[Decisio
     between = [(a + b) / 2 for a, b in pairwise(leads)]
     places = [leads[0] - 1, *between, leads[-1] + 1]
     clear = all(b - a > 0.2 for a, b in pairwise(leads))
-    found = good(best_margin(decisions))
+    margin = best_margin(decisions)
+    assert margin is not None
+    found = good(margin)
     assert found <= max(map(good, places))
     if clear:  # else it may be rounded past a lead
         assert found == max(map(good, places))

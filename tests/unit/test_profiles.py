@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,8 @@ def test_a_native_profile_says_whether_text_is_read_and_nothing_of_prompts(tmp_p
 def test_the_margin_of_a_decision_is_kept(tmp_path: Path) -> None:
     path = tmp_path / file_name("m", "d1")
     save(profile_of(way="decide", decide=-2.0), path)
+    with pytest.raises(ProfileError, match=r"way.decide is -inf, but should be a finite number"):
+        save(profile_of(way="decide", decide=-math.inf), tmp_path / "other.toml")
     found = Profiles(folders=[tmp_path]).advice(INFO)
     assert found is not None
     assert found.decide == -2.0

@@ -14,7 +14,7 @@ from profile_kit import measured, profile_of
 
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.errors import ConfigurationError
-from fallback.profiles import save
+from fallback.profiles import WayEvidence, save
 from fallback.profiles.places import file_name
 from fallback.proxy.config import load_settings
 from fallback.proxy.gateway import Gateway
@@ -79,6 +79,30 @@ def test_a_profile_decides_how_the_model_is_asked(profile_folder: Path) -> None:
     assert "tool_code" in request.messages[0].content
     _, (with_example,) = asked(Upstream(CALL), ModelSettings(example=True))
     assert with_example.messages[0].content != request.messages[0].content
+
+
+@pytest.mark.parametrize(
+    ("other", "mode", "endpoint", "told"),
+    [
+        ("native+read", "native", "auto", None),
+        ("prompt:pythonic+chat+no-example", "prompt", "chat", "tool_code"),
+        ("prompt:inline", "native", "auto", None),  # not here: as if there were no profile
+    ],
+)
+def test_a_profile_that_decides_is_gone_by_in_the_best_way_that_does_not(
+    profile_folder: Path, other: str, mode: str, endpoint: str, told: str | None
+) -> None:
+    ways = ("decide:3.9", "decide", other, "prompt:fenced")
+    evidence = replace(
+        profile_of().evidence,
+        ways=tuple(WayEvidence(name=way, n=16, rate=0.5, low=0.3, high=0.7) for way in ways),
+    )
+    measured(profile_folder, way="decide:3.9", dialect="fenced", decide=3.9, evidence=evidence)
+    upstream = Upstream(CALL)
+    calls, (request,) = asked(upstream)
+    assert calls == ["ping"]
+    assert (request.mode, upstream.endpoints) == (mode, [endpoint])
+    assert told is None or told in request.messages[0].content
 
 
 def test_a_native_profile_can_leave_text_unread(profile_folder: Path) -> None:
