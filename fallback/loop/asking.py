@@ -28,7 +28,7 @@ from fallback.loop.window import Fitted, fit, shown
 from fallback.messages import Message, Mode
 from fallback.rendering.opening import Opening, opening, opening_of_any
 from fallback.rendering.text import offered
-from fallback.schema.held import held
+from fallback.schema.held import held, held_call
 from fallback.templating import to_json
 from fallback.tools import Tool
 
@@ -201,21 +201,9 @@ class Asking:
 
         It is of the whole call, because models write the two braces at its end as one token: held
         to the arguments alone ``qwen2.5-coder:0.5b`` could not end a number and wrote zeros.
-        References into a schema would lead nowhere once it is part of another one.
         """
         tools = tuple(self._tools) if only is None else (only,)
-        texts = [to_json(tool.parameters) for tool in tools]
-        whole = sum(map(len, texts)) <= self._plan.limits.max_format_chars
-        if not whole or any('"$ref"' in text for text in texts):
+        size = sum(len(to_json(tool.parameters)) for tool in tools)
+        if size > self._plan.limits.max_format_chars:
             return None
-        calls = [_call_of(tool) for tool in tools]
-        return calls[0] if len(calls) == 1 else {"anyOf": calls}
-
-
-def _call_of(tool: Tool) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"name": {"const": tool.name}, "arguments": held(tool.parameters)},
-        "required": ["name", "arguments"],
-        "additionalProperties": False,
-    }
+        return held_call({tool.name: tool.parameters for tool in tools})

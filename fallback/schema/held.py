@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from fallback.schema.shape import subschemas
 
-__all__ = ["held"]
+__all__ = ["held", "held_call"]
 
 _MOST = 2**62
 """Bound of whole numbers. llama.cpp takes the ends of 64 bits for no bound, and drops the whole
@@ -25,6 +26,14 @@ _OTHERS = frozenset(
 _CONDITIONS = ("not", "if", "contains")
 """Here a narrower schema would allow more."""
 
+_DEFINING = ("$defs", "definitions")
+"""Where a schema keeps what it refers to."""
+
+_ELSEWHERE = ('"$id"', '"$anchor"', '"$dynamicRef"', '"$recursiveRef"')
+"""With these in a schema, what a reference means depends on more than the root."""
+
+_REFERENCE = re.compile(r'"\$ref": "([^"]*)"')
+
 
 def held(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with an end to numbers and objects: for writing, not for checking.
@@ -37,6 +46,48 @@ def held(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     text = json.dumps(schema)
     return _held(schema, closing=not any(f'"{keyword}"' in text for keyword in _COMBINING))
+
+
+def held_call(tools: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The schema of a call, ``{"name": ..., "arguments": {...}}``, of any of these tools.
+
+    References are read from the root, so what the schemas refer to is put there.
+
+    Args:
+        tools: the schema of the arguments, by name.
+
+    Returns:
+        ``None`` where a reference leads elsewhere, or two schemas define one name differently.
+    """
+    defined: dict[str, dict[str, Any]] = {}
+    calls = []
+    for name, parameters in tools.items():
+        arguments = held(parameters)
+        if not _refers_to_its_own(arguments):
+            return None
+        for place in _DEFINING:
+            for key, schema in arguments.pop(place, {}).items():
+                if defined.setdefault(place, {}).setdefault(key, schema) != schema:
+                    return None
+        calls.append(_call(name, arguments))
+    return {**(calls[0] if len(calls) == 1 else {"anyOf": calls}), **defined}
+
+
+def _call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": name}, "arguments": arguments},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def _refers_to_its_own(schema: Mapping[str, Any]) -> bool:
+    """Whether every reference is to something that the schema defines at its root."""
+    text = json.dumps(schema)
+    targets = _REFERENCE.findall(text)
+    own = all(target.startswith(("#/$defs/", "#/definitions/")) for target in targets)
+    return own and not (targets and any(word in text for word in _ELSEWHERE))
 
 
 def _held(schema: Mapping[str, Any], *, closing: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from fallback.engine.core import Engine
 from fallback.engine.transport import EngineTransport
+from fallback.schema.held import held_call
 
 pytestmark = pytest.mark.engine
 
@@ -174,6 +175,32 @@ def test_a_schema_lets_a_number_end_with_the_braces_and_their_line(client: httpx
     reply = generate(client, line * 4, format=schema, options={"num_predict": 60})
     assert reply["response"] == line
     assert reply["done_reason"] == "stop"
+
+
+def test_a_call_is_held_to_what_the_schema_of_its_tool_refers_to(client: httpx.Client) -> None:
+    node = {
+        "type": "object",
+        "properties": {"leaf": {"enum": ["oak", "elm"]}, "size": {"type": "integer"}},
+        "required": ["leaf", "size"],
+    }
+    parameters = {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "required": ["tree"],
+        "$defs": {"node": node},
+    }
+    schema = held_call({"plant": parameters})
+    begun = '{"name": "plant", "arguments": {"tree": {"leaf": "elm", "size": 3}}}\n'
+    reply = generate(client, begun * 2, format=schema, options={"num_predict": 60})
+    call = json.loads(reply["response"])
+    assert call["name"] == "plant"
+    assert call["arguments"]["tree"]["leaf"] in ("oak", "elm")
+    assert isinstance(call["arguments"]["tree"]["size"], int)
+    # What the model would rather write is out of question, so it is the schema that was obeyed.
+    other = generate(
+        client, begun.replace("elm", "fir") * 3, format=schema, options={"num_predict": 60}
+    )
+    assert json.loads(other["response"])["arguments"]["tree"]["leaf"] in ("oak", "elm")
 
 
 def test_chat_obeys_the_word_json(client: httpx.Client) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from fallback.schema.held import held
+from fallback.schema.held import held, held_call
 
 MOST = 2**62
 BOUNDS = {"minimum": -MOST, "maximum": MOST}
@@ -102,3 +102,62 @@ def test_an_object_that_names_its_members_is_held_to_them(
 )
 def test_an_object_whose_other_members_are_spoken_of_is_left_open(schema: dict[str, Any]) -> None:
     assert held(schema) == schema
+
+
+# Of a call ---------------------------------------------------------------------------------------
+
+TREE = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "root": {"$ref": "#/$defs/node"}},
+    "required": ["root"],
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer"},
+                "inner": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            },
+            "required": ["size"],
+        }
+    },
+}
+OLD = {
+    "type": "object",
+    "properties": {"at": {"$ref": "#/definitions/node"}},
+    "definitions": {"node": {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "valid"),
+    [
+        ({"root": {"size": 1, "inner": [{"size": 2}]}}, True),
+        ({"root": {"size": 1, "inner": [{"inner": []}]}}, False),
+        ({"root": {"size": 1, "more": 2}}, False),
+        ({}, False),
+    ],
+)
+def test_a_call_is_held_to_what_its_schema_refers_to(arguments: Any, valid: bool) -> None:
+    before = deepcopy(TREE)
+    for tools in ({"plant": TREE}, {"plant": TREE, "put": OLD}):
+        schema = held_call(tools)
+        assert schema is not None
+        call = {"name": "plant", "arguments": arguments}
+        assert jsonschema.Draft202012Validator(schema).is_valid(call) is valid
+        assert not jsonschema.Draft202012Validator(schema).is_valid({**call, "name": "other"})
+    assert before == TREE
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        {"a": {"type": "object", "properties": {"a": {"$ref": "#"}}}},
+        {"a": {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {}}}},
+        {"a": {"$anchor": "x", "properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {}}}},
+        {"a": OLD, "b": {**OLD, "definitions": {"node": {"type": "integer"}}}},
+    ],
+)
+def test_where_a_reference_would_lead_elsewhere_there_is_no_schema_of_the_call(
+    tools: dict[str, Any],
+) -> None:
+    assert held_call(tools) is None
