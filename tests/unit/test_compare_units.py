@@ -21,6 +21,7 @@ from fallback.errors import (
 )
 from fallback.loop import Decide
 from fallback.messages import ToolCall
+from fallback.ollama.failures import Asked, failure
 from fallback.rendering import call_text
 from fallback.testing import ScriptedBackend
 
@@ -124,6 +125,47 @@ def test_what_the_way_itself_brings_about_is_a_result(way: str, error: Exception
 def test_what_says_nothing_about_the_way_is_raised(way: str, error: Exception) -> None:
     with pytest.raises(type(error)):
         run_unit(unit(way), model(lambda _: error), INFO)
+
+
+# Ollama's words since 0.1, llama-server's, and the engine's.
+RUNNER = [
+    "llama runner process has terminated: signal: killed",
+    "llama runner process has terminated: exit status 1: error loading model: unknown",
+    "llama runner process no longer running: -1 ",
+    "model runner has unexpectedly stopped, this may be due to resource limitations",
+    "model requires more system memory (5.5 GiB) than is available (3.0 GiB)",
+    "an error was encountered while running the model: unexpected EOF",
+    "timed out waiting for llama runner to start - progress 0.00 - ",
+    "unable to load model: /root/.ollama/models/blobs/sha256-1",
+    "failed to allocate compute buffers",
+    "cudaMalloc failed: out of memory",
+    "CUDA error: an illegal memory access was encountered",
+    "Compute error.",
+    'POST predict: Post "http://127.0.0.1:4/completion": EOF',
+    "llama.cpp cannot load m.gguf: not a model it knows, a broken file, or not enough memory",
+]
+# What a server says of a reply that it cannot read; the model may have written anything.
+REPLY = [
+    "error parsing tool call: raw='out of memory', err=invalid character 'o'",
+    'error parsing tool call: raw=\'{"a": "llama runner process has terminated"}\'',
+    'llama-server returned invalid tool call arguments for "get_weather": out of memory',
+    "template: :3:8: executing at <.Tools>: error calling index",
+]
+
+
+@pytest.mark.parametrize("status", [500, 200], ids=["status", "stream"])
+@pytest.mark.parametrize("text", RUNNER)
+def test_a_model_runner_that_died_says_nothing_about_the_way(text: str, status: int) -> None:
+    error = failure(status, {"error": text}, Asked(where="http://gpu:11434", model="m"))
+    with pytest.raises(type(error)):
+        run_unit(unit("native"), model(lambda _: error), INFO)
+
+
+@pytest.mark.parametrize("status", [500, 200], ids=["status", "stream"])
+@pytest.mark.parametrize("text", REPLY)
+def test_what_a_model_wrote_is_not_taken_for_the_runners_death(text: str, status: int) -> None:
+    error = failure(status, {"error": text}, Asked(where="http://gpu:11434", model="m"))
+    assert run_unit(unit("native"), model(lambda _: error), INFO)["stop"] == "failed"
 
 
 def test_a_connection_that_breaks_says_nothing_about_the_way() -> None:
