@@ -132,6 +132,38 @@ def test_a_bad_line_of_a_suite_is_told_with_its_number(
     assert "mine.jsonl, line 2: there is no 'tools'" in capsys.readouterr().err
 
 
+def test_a_run_that_finished_nothing_ends_with_its_own_error_and_no_report(
+    tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.dies_after = 0
+    assert main(arguments) == 9
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith(f"fallback: {server.url} broke off in the middle of an answer")
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_report_that_cannot_be_written_does_not_hide_why_the_run_ended(
+    tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    server.dies_after = 2
+    assert main(arguments) == 9
+    said = capsys.readouterr().err
+    assert "broke off in the middle of an answer" in said
+    assert "report.html" in said.splitlines()[-1]
+    server.dies_after = None
+    assert main(arguments) == 3
+
+
+def test_a_model_that_is_named_twice_is_asked_once(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--model", "m", "--model", "m:latest", "--no-report"]) == 0
+    assert "6 units, 0 of them finished before" in capsys.readouterr().err
+    (run,) = read_runs(tmp_path / "out")
+    assert run["command"].count("--model") == 1
+
+
 def test_two_runs_on_one_folder_are_refused(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
