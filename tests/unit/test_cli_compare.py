@@ -177,6 +177,44 @@ def test_a_report_of_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "holds no results" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "damage", [b"[" * 100_000, b'{"v": 2, "key": [1]}', b'{"v": 2, "key": "x"}']
+)
+def test_a_damaged_line_is_told_with_what_to_do_by_both_commands(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], damage: bytes
+) -> None:
+    assert main([*arguments, "--no-report"]) == 0
+    file = tmp_path / "out" / "results.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(damage + b"\n" + whole)
+    for command in (arguments, ["report", str(tmp_path / "out")]):
+        capsys.readouterr()
+        assert main(command) == 3
+        said = capsys.readouterr().err
+        assert f"fallback: {file}, line 1: this is no line of results: " in said
+        assert "remove the line" in said.splitlines()[-1]
+
+
+def test_results_of_another_version_are_counted(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--no-report"]) == 0
+    file = tmp_path / "out" / "results.jsonl"
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text("".join(line.replace('"v": 2', '"v": 1', 1) + "\n" for line in lines), "utf-8")
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert "6 results in" in said
+    assert "were made by another version of fallback, and there are no others" in said
+    # They are made anew, and the report says what it does not show.
+    assert main(arguments) == 0
+    said = capsys.readouterr().err
+    assert "6 units, 0 of them finished before" in said
+    assert "6 results in" in said
+    assert "another version of fallback and are passed over" in said
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a child")
 def test_ctrl_c_keeps_what_is_finished(
     tmp_path: Path, arguments: list[str], server: Server
