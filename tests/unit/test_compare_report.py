@@ -12,11 +12,18 @@ from typing import Any
 
 import pytest
 from compare_hostile import FORMULA, hostile_folder
+from compare_kit import case_of, fenced, host_of, run
 
 from fallback.compare.faults import StoreError
 from fallback.compare.report import write_report
-from fallback.compare.report.content import cut, pieces
-from fallback.compare.store import RECORD_VERSION
+from fallback.compare.report.content import content_of, cut, pieces, sentences
+from fallback.compare.store import (
+    RECORD_VERSION,
+    open_store,
+    read_cases,
+    read_records,
+    read_runs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +114,21 @@ def test_a_report_is_the_same_when_it_is_written_again(folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.glob("report.*")}
     write_report(folder)
     assert {path.name: path.read_bytes() for path in folder.glob("report.*")} == before
+
+
+def test_the_best_way_is_the_one_that_calls_the_fewest_tools_unasked(tmp_path: Path) -> None:
+    careless, careful = fenced("get_weather", city="Oslo"), "No tool is needed."
+    cases = [case_of(id=f"c{number}", calls=[]) for number in range(6)]
+    with open_store(tmp_path) as store:
+        host = host_of(lambda request: careful if request.mode == "native" else careless)
+        run(store, cases, [host])
+    content = content_of(
+        list(read_records(tmp_path)), read_cases(tmp_path), list(read_runs(tmp_path))
+    )
+    (said,) = sentences(content, "unauthorised")
+    assert (said.first, said.second, said.better) == ("native+read", "prompt:fenced", 6)
+    assert (said.share, said.other) == (0, 1)
+    assert [s.first for s in sentences(content, "right")] == ["native+read"]
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:

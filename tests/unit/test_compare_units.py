@@ -219,6 +219,27 @@ def test_deciding_is_a_way_whose_margin_may_be_given() -> None:
             ways_of([wrong])
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("3.9", "3.9"),
+        ("2", "2"),
+        ("2.0", "2"),
+        ("2.00000001", "2.00000001"),
+        ("-0.0", "0"),
+        ("1234567.5", "1234567.5"),
+        ("1e-7", "1e-07"),
+        ("-inf", "-inf"),
+        ("inf", "inf"),
+    ],
+)
+def test_a_margin_is_named_so_that_it_is_read_back(given: str, name: str) -> None:
+    (way,) = ways_of([f"decide:{given}"])
+    assert way.name == f"decide:{name}"
+    assert ways_of([way.name]) == (way,)
+    assert ways_of([f"decide:{given}", f"decide:{name}"]) == (way,)
+
+
 def test_a_decided_turn_is_recorded_like_any_other() -> None:
     def scores(request: GenerationRequest, values: Sequence[str]) -> list[float]:
         if not request.prefill:

@@ -87,27 +87,20 @@ def _stand_in(match: re.Match[str]) -> str:
 def sentences(content: Content, stage: str = "right") -> list[Pairing]:
     """The pairings worth a sentence: each way against the best of its model and suite, by share."""
     found = []
-    best: dict[tuple[str, str], str] = {}
+    good = next(known.good for known in STAGES if known.name == stage)
+    best: dict[tuple[str, str], tuple[float, str]] = {}
     for row in content.rows:
         share = row.stages.get(stage)
         key = (row.model, row.suite)
-        if share is not None and (
-            key not in best or share.value > _share(content, *key, best[key], stage)
-        ):
-            best[key] = row.way
+        if share is not None:
+            worth = share.value if good else -share.value
+            if key not in best or worth > best[key][0]:
+                best[key] = worth, row.way
     for pairing in content.pairings:
-        leader = best.get((pairing.model, pairing.suite))
+        _, leader = best.get((pairing.model, pairing.suite), (0.0, ""))
         if pairing.stage == stage and leader in (pairing.first, pairing.second):
             found.append(pairing if pairing.first == leader else turned(pairing))
     return found
-
-
-def _share(content: Content, model: str, suite: str, way: str, stage: str) -> float:
-    return next(
-        row.stages[stage].value
-        for row in content.rows
-        if (row.model, row.suite, row.way) == (model, suite, way)
-    )
 
 
 def turned(pairing: Pairing) -> Pairing:
