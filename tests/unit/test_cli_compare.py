@@ -103,7 +103,12 @@ def test_a_server_that_dies_is_told_and_the_rest_is_done_later(
         ({"--way": "prompt:xml"}, 2, "there is no way 'prompt:xml'"),
         ({"--model": "other"}, 5, "other"),
         ({"--host": "http://127.0.0.1:9"}, 4, "127.0.0.1:9"),
+        ({"--suite": ""}, 3, "there is no suite ''; there are builtin"),
         ({"--limit": "0"}, 2, "--limit"),
+        ({"--repeat": "999999999"}, 2, "'--repeat': Input should be less than or equal to 1000"),
+        ({"--temperature": "inf"}, 2, "--temperature"),
+        ({"--temperature": "nan"}, 2, "--temperature"),
+        ({"--out": ""}, 2, "name a folder"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

@@ -14,7 +14,10 @@ from fallback.templating import to_json
 
 __all__ = ["Content", "content_of", "failures", "sentences", "turned"]
 
-_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Also what turns round all that follows on a line: one answer could be made to look like another.
+_UNWRITABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 MAX_PER_GROUP = 50
 """Failures of one way, model and suite that the report shows: it has to open on a phone."""
@@ -68,7 +71,7 @@ def content_of(
 
 
 def _writable(value: Any) -> Any:
-    """The value without what no HTML and no XML can hold: controls and lone surrogates.
+    """The value without what no HTML and no XML can hold, or what they would obey.
 
     Each becomes one other character, so that no span is moved; a control becomes its picture.
     """
