@@ -188,7 +188,8 @@ def _tell_of_other_versions(folder: Path) -> None:
     if not older:
         return
     what = f"{older} results in {folder} were made by another version of fallback"
-    anew = f"`fallback compare --out {folder}` makes them anew"
     if next(read_records(folder), None) is None:
-        raise StoreError(f"{what}, and there are no others: {anew}")
-    say(f"{what} and are passed over; {anew}")
+        raise StoreError(
+            f"{what}, and there are no others: `fallback compare --out {folder}` makes them anew"
+        )
+    say(f"{what} and are passed over")

@@ -98,7 +98,7 @@ RECORD: Shape = {
 CASE: Shape = {"digest": Word.KEY, "suite": Word.KEY, "case": {"id": Word.KEY}}
 """A line of ``cases.jsonl``; :func:`fallback.compare.cases.read_case` reads the case itself."""
 
-RUN: Shape = {"command": Word.TEXT}
+RUN: Shape = {"at": Word.TEXT, "command": Word.TEXT, "where": Word.TEXT}
 """A line of ``runs.jsonl``."""
 
 

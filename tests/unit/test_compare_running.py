@@ -11,9 +11,13 @@ from compare_kit import Watch, case_of, fenced, host_of, run
 
 from fallback.backend import GenerationRequest
 from fallback.compare.hosts import describe
+from fallback.compare.running import Outcome, Work, run_missing, units_of
 from fallback.compare.store import Store, open_store, read_records
+from fallback.compare.units import Sampling
+from fallback.compare.ways import ways_of
 from fallback.errors import (
     BackendConnectionError,
+    BackendError,
     BackendProtocolError,
     BackendStatusError,
     BackendTimeoutError,
@@ -162,6 +166,24 @@ def test_a_unit_that_always_fails_is_left_after_its_second_try(store: Store, hos
     assert (summary.done, summary.failed, len(tried)) == (3, 1, 2)
     assert isinstance(summary.error, BackendTimeoutError)
     assert watch.lines[-1] == "c1 by way of prompt:fenced failed: too slow"
+
+
+@pytest.mark.parametrize(("last", "tries"), [(True, 4), (False, 8)])
+def test_whoever_has_tries_of_its_own_has_the_last_word(
+    store: Store, last: bool, tries: int
+) -> None:
+    taken: list[str] = []
+
+    def outcomes(work: Work, infos: object) -> Iterator[Outcome]:
+        work.serving.add("a worker")
+        while (unit := work.take("a worker")) is not None:
+            taken.append(unit.case.id)
+            yield Outcome("a worker", unit, error=BackendError("lost"), last=last)
+
+    units = units_of(["m"], ways_of(["prompt:fenced"]), CASES, sampling=Sampling())
+    summary = run_missing(units, {}, (), store, Watch(), outcomes=outcomes)
+    assert (summary.failed, len(taken)) == (4, tries)
+    assert all(taken.count(case.id) == tries // 4 for case in CASES)
 
 
 def test_a_model_that_is_gone_is_told_though_all_else_was_made_good(store: Store) -> None:

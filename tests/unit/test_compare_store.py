@@ -26,7 +26,7 @@ def test_what_is_added_is_there_the_next_time(tmp_path: Path) -> None:
     with open_store(tmp_path / "new" / "folder") as store:
         store.add(record_of("a", raw="ünï \ud800"))
         store.add_cases([case, case])
-        store.add_run({"command": "fallback compare"})
+        store.add_run({"at": "now", "command": "fallback compare", "where": "here"})
     with open_store(tmp_path / "new" / "folder") as store:
         assert store.keys == {"a"}
         store.add(record_of("b"))
@@ -179,9 +179,11 @@ def test_a_line_that_is_no_case_is_told(tmp_path: Path, line: str, fault: str) -
 
 
 def test_a_line_that_is_no_run_is_told(tmp_path: Path) -> None:
-    (tmp_path / "runs.jsonl").write_text('{"command": 7}\n', encoding="utf-8")
-    with pytest.raises(StoreError, match=r"runs\.jsonl, line 1: .*'command' is no text"):
-        list(read_runs(tmp_path))
+    lines = {'{"at": "", "command": 7}': "is no text", '{"command": ""}': "is missing"}
+    for line, fault in lines.items():
+        (tmp_path / "runs.jsonl").write_text(line + "\n", encoding="utf-8")
+        with pytest.raises(StoreError, match=rf"runs\.jsonl, line 1: .*{fault}"):
+            list(read_runs(tmp_path))
 
 
 def test_a_second_run_on_one_folder_is_refused(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ RUNNER = [
     "model requires more system memory (5.5 GiB) than is available (3.0 GiB)",
     "an error was encountered while running the model: unexpected EOF",
     "timed out waiting for llama runner to start - progress 0.00 - ",
-    "unable to load model: /root/.ollama/models/blobs/sha256-1",
+    "unable to load model: /models/blobs/sha256-1",
     "failed to allocate compute buffers",
     "cudaMalloc failed: out of memory",
     "CUDA error: an illegal memory access was encountered",
