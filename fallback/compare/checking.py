@@ -40,11 +40,15 @@ def strict_json(text: str) -> Any:
     """Decode JSON in which every key counts and every number is one.
 
     Raises:
-        CaseError: a key occurs twice in an object, or a number is not finite.
+        CaseError: a key occurs twice in an object, or a number is not finite or endless.
         ValueError: it is no JSON; ``RecursionError`` where it is nested too deep.
     """
     return json.loads(
-        text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite
+        text,
+        object_pairs_hook=_pairs,
+        parse_constant=_no_constant,
+        parse_float=_finite,
+        parse_int=_whole,
     )
 
 
@@ -66,6 +70,13 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise CaseError(f"the number {text:.40} is too large")
     return value
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:  # Python's own bound, some thousands of digits
+        raise CaseError(f"a number has {len(text):,} digits") from error
 
 
 def check_numbers(value: Mapping[str, Any]) -> None:

@@ -172,6 +172,7 @@ def test_a_size_that_cannot_be_is_told_with_its_line(
         ('{"city": NaN}', "NaN is no number of JSON"),
         ('{"city": -Infinity}', "-Infinity is no number of JSON"),
         ('{"city": 1e999}', "the number 1e999 is too large"),
+        (f'{{"city": {"7" * 5000}}}', "a number has 5,000 digits"),
         ('{"city": "Oslo", "city": "Rome"}', "the key 'city' occurs twice in one object"),
     ],
 )
