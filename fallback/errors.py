@@ -156,7 +156,15 @@ class ContextWindowError(BackendStatusError):
 
 
 class BackendProtocolError(BackendError):
-    """The reply could not be decoded, reported an error half-way, or ended before it was done."""
+    """The reply could not be decoded, reported an error half-way, or ended before it was done.
+
+    Attributes:
+        detail: the server's own words, unwrapped and cut; empty where it said none.
+    """
+
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class EngineError(FallbackError):

@@ -12,7 +12,7 @@ from fallback.compare.cases import Case, ExpectedAnswer, read_case
 from fallback.compare.hosts import Host
 from fallback.compare.patterns import Alternatives, Contains, Exactly, Fields, Items, Pattern
 from fallback.compare.running import Summary, missing, run_missing, units_of
-from fallback.compare.store import Store
+from fallback.compare.store import RECORD_VERSION, Store
 from fallback.compare.units import Sampling, Unit
 from fallback.compare.ways import Way, ways_of
 from fallback.testing import ScriptedBackend
@@ -61,6 +61,29 @@ def case_of(**given: Any) -> Case:
         "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}],
     } | given
     return read_case("tests", value)
+
+
+def record_of(key: str, **more: Any) -> dict[str, Any]:
+    """A whole record of a turn without a step, unless something else is said."""
+    return {
+        "v": RECORD_VERSION,
+        "key": key,
+        "model": "m",
+        "digest": "d1",
+        "way": "prompt:fenced",
+        "suite": "tests",
+        "case": "c1",
+        "case_digest": case_of().digest,
+        "kind": "case",
+        "repeat": 0,
+        "version": "0",
+        "at": "2030-01-01T00:00:00+00:00",
+        "prompt": [["user", "?"]],
+        "answer": "",
+        "stop": "answered",
+        "error": None,
+        "steps": [],
+    } | more
 
 
 def fenced(name: str, **arguments: Any) -> str:

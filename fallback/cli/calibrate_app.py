@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think
+from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think, named_folder
 
 __all__ = ["calibrate"]
 
@@ -40,7 +40,9 @@ def calibrate(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option("--results", metavar="DIR", help="Results go here and are kept."),
+        typer.Option(
+            "--results", metavar="DIR", parser=named_folder, help="Results go here and are kept."
+        ),
     ] = None,
 ) -> int:
     """Find the best way of calling tools for a model; mode auto then goes by it."""

@@ -62,7 +62,7 @@ def compare(options: CompareOptions) -> int:
     ways = ways_of(options.ways)
     cases = cases_of(options.suites, limit=options.limit, seed=options.sampling.seed)
     with open_store(options.out) as store, _where(options) as where:
-        models = options.models or (_default_model(where.urls[0]),)
+        models = _each_once(options.models) or (_default_model(where.urls[0]),)
         infos = where.describe(models)
         sampling = options.sampling
         units = list(units_of(models, ways, cases, repeats=options.repeats, sampling=sampling))
@@ -80,7 +80,8 @@ def compare(options: CompareOptions) -> int:
         except KeyboardInterrupt:
             say(f"stopped; {len(store)} results are kept. The same command goes on from here.")
             raise
-    return _end(summary, len(left), options)
+        kept = len(store)
+    return _end(summary, len(left), options, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,14 @@ def _where(options: CompareOptions) -> Iterator[_Where]:
         yield _Where(urls, partial(describe, hosts), hosts)
 
 
+def _each_once(models: Iterable[str]) -> tuple[str, ...]:
+    """The models in their order, none twice; ``m:latest`` is another name of ``m``."""
+    found: dict[str, str] = {}
+    for model in models:
+        found.setdefault(model.removesuffix(":latest"), model)
+    return tuple(found.values())
+
+
 def _default_model(url: str) -> str:
     from fallback.errors import ConfigurationError
     from fallback.hosts import EMBEDDED, without_login
@@ -136,7 +145,10 @@ def _run_of(options: CompareOptions, models: Sequence[str], urls: Sequence[str])
     return started_with(words, urls)
 
 
-def _end(summary: Summary, wanted: int, options: CompareOptions) -> int:
+def _end(summary: Summary, wanted: int, options: CompareOptions, *, kept: int) -> int:
+    """Say how the run ended; the first error decides the exit code, whatever the report does."""
+    from fallback.errors import FallbackError
+
     skipped = f", {summary.skipped} not possible" if summary.skipped else ""
     say(f"{summary.done} of {wanted} finished now{skipped}")
     code: int = ExitCode.OK
@@ -145,8 +157,13 @@ def _end(summary: Summary, wanted: int, options: CompareOptions) -> int:
     if summary.error is not None:
         complain(summary.error)
         code = exit_code_of(summary.error)
-    if options.with_report:
-        code = report(options.out) or code
+    if options.with_report and kept:
+        try:
+            report(options.out)
+        except FallbackError as error:
+            if code == ExitCode.OK:
+                raise
+            complain(error)
     return code
 
 
@@ -154,9 +171,25 @@ def report(folder: Path) -> int:
     """Write the report of a folder of results; returns the exit code."""
     from fallback.compare.report import write_report
 
+    _tell_of_other_versions(folder)
     written = write_report(folder)
     for path in written.paths:
         say(f"wrote {path}")
     for note in written.notes:
         say(note)
     return ExitCode.OK
+
+
+def _tell_of_other_versions(folder: Path) -> None:
+    from fallback.compare.faults import StoreError
+    from fallback.compare.store import passed_over, read_records
+
+    older = passed_over(folder)
+    if not older:
+        return
+    what = f"{older} results in {folder} were made by another version of fallback"
+    if next(read_records(folder), None) is None:
+        raise StoreError(
+            f"{what}, and there are no others: `fallback compare --out {folder}` makes them anew"
+        )
+    say(f"{what} and are passed over")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think
+from fallback.cli.options import Hosts, NumCtx, NumPredict, Suites, SuiteSeed, Think, named_folder
 
 
 def compare(
@@ -29,9 +29,12 @@ def compare(
         int | None, typer.Option("--limit", min=1, help="Cases of each suite. Default: all.")
     ] = None,
     seed: SuiteSeed = 0,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Times that a case is asked.")] = 1,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, max=1000, help="Times that a case is asked.")
+    ] = 1,
     temperature: Annotated[
-        float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")
+        float,
+        typer.Option("--temperature", min=0.0, max=100.0, help="0 takes the likeliest token."),
     ] = 0.0,
     num_ctx: NumCtx = None,
     num_predict: NumPredict = 1024,
@@ -49,7 +52,10 @@ def compare(
         typer.Option("--concurrency", min=1, help="With ray: turns at a time on each host."),
     ] = 1,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Results go here and are kept.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", parser=named_folder, help="Results go here and are kept."
+        ),
     ] = Path("comparison"),
     with_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report at the end.")
@@ -84,7 +90,10 @@ def compare(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="As given to compare as --out.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", parser=named_folder, help="As given to compare as --out."),
+    ],
 ) -> int:
     """Write the report of a comparison again: HTML, Markdown, CSV, and a picture."""
     from fallback.cli.compare import report as write

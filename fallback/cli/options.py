@@ -8,6 +8,14 @@ from typing import Annotated, Literal
 
 import typer
 
+
+def named_folder(given: str | Path) -> Path:
+    """A folder that is named: an empty text would be the current one, and is a slip."""
+    if not str(given).strip():
+        raise typer.BadParameter("name a folder")
+    return Path(given)
+
+
 NeededToolFiles = Annotated[
     list[Path],
     typer.Option("--tools", "-t", metavar="FILE", help="As of 'run'; may be repeated."),

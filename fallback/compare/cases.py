@@ -34,6 +34,7 @@ from typing import Any
 
 from fallback.catalogue import Catalogue
 from fallback.compare import patterns
+from fallback.compare.checking import check_expectations, check_numbers, strict_json
 from fallback.compare.faults import CaseError
 from fallback.compare.patterns import Fields
 from fallback.errors import FallbackError, ToolFailed
@@ -139,7 +140,7 @@ _KEYS = frozenset(
 
 
 def read_lines(suite: str, lines: Iterable[bytes | str], where: str) -> Iterator[Case]:
-    """Read a suite.
+    """Read a suite; more strictly than one case is read, see :mod:`fallback.compare.checking`.
 
     Args:
         suite: its name, for the results.
@@ -159,7 +160,9 @@ def read_lines(suite: str, lines: Iterable[bytes | str], where: str) -> Iterator
             if value.keys() == {"define"}:
                 defined.update((_name_of(tool), tool) for tool in _defined(value["define"]))
                 continue
+            check_numbers(value)
             case = read_case(suite, value, defined)
+            check_expectations(value, {tool.name: tool for tool in case.catalogue()})
             if case.id in seen:
                 raise CaseError(f"the id {case.id!r} occurs twice")
         except FallbackError as error:
@@ -173,9 +176,11 @@ def read_lines(suite: str, lines: Iterable[bytes | str], where: str) -> Iterator
 def _line(line: bytes | str) -> dict[str, Any] | None:
     try:
         text = line.decode("utf-8-sig") if isinstance(line, bytes) else line
-        value = json.loads(text) if text.strip() else None
+        value = strict_json(text) if text.strip() else None
     except UnicodeDecodeError as error:
         raise CaseError(f"not UTF-8 at byte {error.start}") from error
+    except CaseError:
+        raise
     except (ValueError, RecursionError) as error:
         raise CaseError(f"no JSON: {error}") from error
     if value is not None and not isinstance(value, dict):

@@ -154,9 +154,12 @@ class Cluster:
         idle = list(self._seats)
         pending: dict[Any, tuple[_Seat, Unit]] = {}
         tries: dict[Unit, int] = {}
+        work.serving |= set(self.urls)
         while True:
-            while idle and (unit := work.take()) is not None:
-                seat = idle.pop()
+            for seat in tuple(idle):
+                if (unit := work.take(seat.url)) is None:
+                    continue
+                idle.remove(seat)
                 ref = seat.actor.run.remote(unit, infos[unit.model])
                 pending[ref] = (seat, unit)
             if not pending:
@@ -174,6 +177,7 @@ class Cluster:
                 else:  # a lost host takes all its workers along
                     idle = [other for other in idle if other.url != seat.url]
                     self._seats = [other for other in self._seats if other.url != seat.url]
+                    work.leave(seat.url)
 
     def _outcome(self, ref: Any, seat: _Seat, unit: Unit, info: ModelInfo) -> Outcome | None:
         """What came back; ``None`` if the worker is lost."""
@@ -194,7 +198,7 @@ class Cluster:
         seat.actor = self._hired(seat.url)
         if tries >= _TRIES:
             error = BackendError(f"{tries} workers were lost over it")
-            return Outcome(seat.url, unit, error=error)
+            return Outcome(seat.url, unit, error=error, last=True)
         work.give_back(unit)
         note = f"a worker for {seat.where} was lost; {unit.case.id} is done again"
         return Outcome(seat.url, unit, note=note)

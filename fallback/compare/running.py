@@ -6,6 +6,9 @@ server's cache, which made ``native+read`` ten times as fast as ``native`` when 
 other. A host does one unit at a time: a second one beside it would make the times of both
 worthless.
 
+A unit that fails for reasons that have nothing to do with it is tried once more when all others are
+done, by another host than the one that it failed at, if there is one left.
+
 What must stay true: a record is in the store before anything is said about it, and whatever ends
 the run, an interrupt or a full disk, nothing that is in the store is lost.
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,6 +38,7 @@ from fallback.errors import (
 from fallback.hosts import without_login
 
 __all__ = [
+    "MAX_TRIES",
     "MAX_TROUBLE",
     "Outcome",
     "Summary",
@@ -51,6 +55,9 @@ than a server keeps prompts of."""
 
 MAX_TROUBLE = 3
 """Units that fail in a row before a host is given up: by then it is not one odd case."""
+
+MAX_TRIES = 2
+"""Times that a unit is tried in one run; after that the same command can be given again."""
 
 
 class Watcher(Protocol):
@@ -76,7 +83,7 @@ class Summary:
     Attributes:
         done: units that were finished.
         skipped: units that cannot be run: the model or the way is not available.
-        failed: units that failed for reasons that have nothing to do with them.
+        failed: units that failed for reasons that have nothing to do with them, and are left.
         error: what ended the run, or a part of it, before its time; the first such.
     """
 
@@ -88,13 +95,17 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a unit at a host: its record, an error, or a note that it is done again."""
+    """What became of a unit at a host: its record, an error, or a note that it is done again.
+
+    ``last`` says of an error that the unit has had all its tries already.
+    """
 
     url: str
     unit: Unit
     record: Mapping[str, Any] | None = None
     error: BackendError | None = None
     note: str = ""
+    last: bool = False
 
     @property
     def host_is_lost(self) -> bool:
@@ -118,23 +129,59 @@ Outcomes = Callable[["Work", Mapping[str, ModelInfo]], Iterator[Outcome]]
 
 @dataclass(slots=True)
 class Work:
-    """The units that are left, and what is known not to work; shared by all hosts."""
+    """The units that are left, and what is known not to work; shared by all hosts.
+
+    Attributes:
+        left: units that nobody has tried, or that a lost host gave back.
+        again: units that failed once, each with the host that it failed at.
+        serving: the hosts that still take units.
+    """
 
     left: deque[Unit]
+    again: deque[tuple[Unit, str]] = field(default_factory=deque)
+    serving: set[str] = field(default_factory=set)
     left_out: list[Unit] = field(default_factory=list)
     closed: set[tuple[str, str]] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    stop: threading.Event = field(default_factory=threading.Event)
+    errors: list[BackendError] = field(default_factory=list)
+    _tries: Counter[Unit] = field(default_factory=Counter)
+    _out: int = 0
+    _stopped: bool = False
+    _changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def take(self) -> Unit | None:
-        """The next unit that can be run; ``None`` if there is none."""
-        with self.lock:
-            while self.left and not self.stop.is_set():
+    def take(self, url: str, *, wait: bool = False) -> Unit | None:
+        """The next unit for a host; ``None`` if there is none.
+
+        With ``wait`` that is said only when no other host can give one back any more.
+        """
+        with self._changed:
+            while (unit := self._next(url)) is None:
+                others = self.again and self.serving > {url}
+                if not wait or self._stopped or not (self._out or others):
+                    return None
+                self._changed.wait()
+            self._out += 1
+            return unit
+
+    def _next(self, url: str) -> Unit | None:
+        while not self._stopped:
+            if self.left:
                 unit = self.left.popleft()
-                if not self.closes(unit):
-                    return unit
-                self.left_out.append(unit)
-            return None
+            elif (found := self._another_try(url)) is not None:
+                unit = found
+            else:
+                break
+            if not self.closes(unit):
+                return unit
+            self.left_out.append(unit)
+        return None
+
+    def _another_try(self, url: str) -> Unit | None:
+        """A unit that failed, but not at this host if there are others."""
+        for place, (unit, failed_at) in enumerate(self.again):
+            if failed_at != url or not self.serving > {url}:
+                del self.again[place]
+                return unit
+        return None
 
     def closes(self, unit: Unit) -> bool:
         """Whether it is known that the unit cannot be run."""
@@ -142,8 +189,35 @@ class Work:
 
     def give_back(self, unit: Unit) -> None:
         """Have a unit taken again."""
-        with self.lock:
+        with self._changed:
             self.left.appendleft(unit)
+
+    def put_off(self, unit: Unit, url: str) -> bool:
+        """Have a unit that failed at a host taken again at the end, unless it has had its tries."""
+        with self._changed:
+            self._tries[unit] += 1
+            if self._tries[unit] >= MAX_TRIES:
+                return False
+            self.again.append((unit, url))
+            return True
+
+    def settled(self) -> None:
+        """What became of a unit that was taken has been dealt with."""
+        with self._changed:
+            self._out -= 1
+            self._changed.notify_all()
+
+    def leave(self, url: str) -> None:
+        """A host of ``serving`` takes no more units."""
+        with self._changed:
+            self.serving.discard(url)
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Let nobody have another unit."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
 
 
 def units_of(
@@ -217,45 +291,49 @@ def run_missing(
                 summary.done += 1
                 watch.done(outcome.unit, outcome.record)
             elif outcome.error is not None:
-                _trouble(outcome, outcome.error, work, summary, watch)
+                summary.failed += _trouble(outcome, outcome.error, work, watch)
+            work.settled()
     finally:
-        work.stop.set()
+        work.stop()
     summary.skipped = len(work.left_out)
     for unit in work.left_out:
         watch.skipped(unit)
-    summary.failed += len(work.left)
-    if not summary.failed and isinstance(summary.error, BackendConnectionError):
-        summary.error = None  # the other hosts have done what the lost one left
+    summary.failed += len(work.left) + len(work.again)
+    for error in work.errors:  # what did no harm in the end is no error
+        if summary.failed or isinstance(error, ModelNotFoundError | CapabilityError):
+            summary.error = error
+            break
     return summary
 
 
-def _trouble(
-    outcome: Outcome, error: BackendError, work: Work, summary: Summary, watch: Watcher
-) -> None:
-    """Decide what else a failure rules out."""
+def _trouble(outcome: Outcome, error: BackendError, work: Work, watch: Watcher) -> bool:
+    """Decide what else a failure rules out; whether the unit has failed for good."""
     unit = outcome.unit
     if isinstance(error, CapabilityError) and error.missing != "completion":
         work.closed.add((unit.model, unit.way.name))
         work.left_out.append(unit)
         watch.said(f"{unit.model} cannot be asked by way of {unit.way.name}: {error}")
-    elif isinstance(error, ModelNotFoundError | CapabilityError):
+        return False
+    work.errors.append(error)
+    if isinstance(error, ModelNotFoundError | CapabilityError):
         work.closed.add((unit.model, ""))
         work.left_out.append(unit)
-        summary.error = summary.error or error
         watch.said(f"{unit.model} is left out from here on: {error}")
-    elif outcome.host_is_lost:
+        return False
+    if outcome.host_is_lost:
         work.give_back(unit)
-        summary.error = summary.error or error
         watch.said(f"{without_login(outcome.url)} is lost: {error}")
-    else:
-        summary.failed += 1
-        summary.error = summary.error or error
-        watch.said(f"{unit.case.id} by way of {unit.way.name} failed and is put off: {error}")
+        return False
+    again = not outcome.last and work.put_off(unit, outcome.url)
+    what = "failed and is put off" if again else "failed"
+    watch.said(f"{unit.case.id} by way of {unit.way.name} {what}: {error}")
+    return not again
 
 
 def _outcomes(
     work: Work, infos: Mapping[str, ModelInfo], hosts: Sequence[Host]
 ) -> Iterator[Outcome]:
+    work.serving |= {host.url for host in hosts}
     if len(hosts) == 1:  # in this thread, where an interrupt ends a reply at once
         yield from _served(hosts[0], work, infos)
         return
@@ -267,6 +345,7 @@ def _outcomes(
                 heard.put(outcome)
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
             heard.put(error)
+        work.leave(host.url)
         heard.put(None)
 
     for host in hosts:
@@ -285,7 +364,7 @@ def _outcomes(
 def _served(host: Host, work: Work, infos: Mapping[str, ModelInfo]) -> Iterator[Outcome]:
     """What one host makes of the units, until none are left or the host is lost."""
     troubles = 0
-    while troubles < MAX_TROUBLE and (unit := work.take()) is not None:
+    while troubles < MAX_TROUBLE and (unit := work.take(host.url, wait=True)) is not None:
         try:
             record = run_unit(unit, host.backend(unit), infos[unit.model])
         except BackendError as error:

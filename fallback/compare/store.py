@@ -14,11 +14,21 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fallback.compare.cases import Case
+from fallback.compare.cases import Case, read_case
 from fallback.compare.faults import StoreError
+from fallback.compare.shape import CASE, RECORD, RUN, Shape, wrong
 from fallback.engine.lock import file_lock
+from fallback.errors import FallbackError
 
-__all__ = ["RECORD_VERSION", "Store", "open_store", "read_cases", "read_records", "read_runs"]
+__all__ = [
+    "RECORD_VERSION",
+    "Store",
+    "open_store",
+    "passed_over",
+    "read_cases",
+    "read_records",
+    "read_runs",
+]
 
 RECORD_VERSION = 2
 """Changes when a record means something else than before; older ones are passed over."""
@@ -55,7 +65,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.keys = {record["key"] for record in read_records(folder)}
-        self._known = set(read_cases(folder))
+        self._known = {line["digest"] for _, line in _case_lines(folder)}
         with ExitStack() as opened:
             self._results, self._cases, self._runs = (
                 opened.enter_context(closing(_Lines(folder / name)))
@@ -143,29 +153,66 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
 def read_records(folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a folder, the first of each key; nothing is locked.
 
-    Records of another version are passed over: whoever wants them runs them again.
+    Records of another version are passed over, see :func:`passed_over`: whoever wants them runs
+    them again.
 
     Raises:
         StoreError: a line is no record.
     """
     seen: set[str] = set()
-    for record in _read(folder / RESULTS, "key"):
-        if record.get("v") == RECORD_VERSION and record["key"] not in seen:
+    for number, record in _read(folder / RESULTS):
+        if _is_of_another_version(record):
+            continue
+        _check(folder / RESULTS, number, record, RECORD)
+        if record["key"] not in seen:
             seen.add(record["key"])
             yield record
 
 
+def passed_over(folder: Path) -> int:
+    """How many records of a folder are of another version, so that nobody reads them."""
+    return sum(_is_of_another_version(record) for _, record in _read(folder / RESULTS))
+
+
+def _is_of_another_version(record: dict[str, Any]) -> bool:
+    return type(record.get("v")) is int and record["v"] != RECORD_VERSION
+
+
 def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
-    """The cases of a folder by digest: ``{"suite", "case"}``."""
-    return {line["digest"]: line for line in _read(folder / CASES, "digest")}
+    """The cases of a folder by digest: ``{"suite", "case"}``.
+
+    Raises:
+        StoreError: a line is no case.
+    """
+    found = {}
+    for number, line in _case_lines(folder):
+        try:
+            read_case(line["suite"], line["case"])
+        except FallbackError as error:
+            raise _damaged(folder / CASES, number, str(error)) from error
+        found[line["digest"]] = line
+    return found
+
+
+def _case_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in _read(folder / CASES):
+        _check(folder / CASES, number, line, CASE)
+        yield number, line
 
 
 def read_runs(folder: Path) -> Iterator[dict[str, Any]]:
-    """How the results of a folder were made, run by run."""
-    return _read(folder / RUNS, "command")
+    """How the results of a folder were made, run by run.
+
+    Raises:
+        StoreError: a line is no run.
+    """
+    for number, run in _read(folder / RUNS):
+        _check(folder / RUNS, number, run, RUN)
+        yield run
 
 
-def _read(path: Path, needed: str) -> Iterator[dict[str, Any]]:
+def _read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file's lines, each with the number of its line."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -178,8 +225,20 @@ def _read(path: Path, needed: str) -> Iterator[dict[str, Any]]:
                 return  # torn: its run was broken off, or is writing it now
             try:
                 value = json.loads(line)
-            except ValueError as error:
-                raise StoreError(f"{path}, line {number}: no JSON: {error}") from error
-            if not isinstance(value, dict) or needed not in value:
-                raise StoreError(f"{path}, line {number}: this is no line of results")
-            yield value
+            except (ValueError, RecursionError) as error:
+                raise _damaged(path, number, f"no JSON: {error}") from error
+            if not isinstance(value, dict):
+                raise _damaged(path, number, "it is no object")
+            yield number, value
+
+
+def _check(path: Path, number: int, value: dict[str, Any], shape: Shape) -> None:
+    if fault := wrong(value, shape):
+        raise _damaged(path, number, fault)
+
+
+def _damaged(path: Path, number: int, fault: str) -> StoreError:
+    return StoreError(
+        f"{path}, line {number}: this is no line of results: {fault}; remove the line, and"
+        " `fallback compare` makes it anew"
+    )

@@ -32,7 +32,8 @@ def load_suite(name: str) -> tuple[Case, ...]:
     if name.startswith("bfcl:"):
         return tuple(bfcl_cases(name.removeprefix("bfcl:")))
     path = Path(name)
-    if path.suffix not in (".jsonl", ".json", ".ndjson") and not path.exists():
+    named = path.suffix in (".jsonl", ".json", ".ndjson") or path.exists()
+    if not name.strip() or not named:
         categories = ", ".join(f"bfcl:{category}" for category in CATEGORIES)
         raise CaseError(f"there is no suite {name!r}; there are builtin, {categories}, and files")
     return _file(path, path.stem)

@@ -196,13 +196,16 @@ def _tells_about_the_way(error: BackendError, way: Way) -> bool:
     """Whether the same would happen again, because of the prompt or the reply.
 
     A server that reads its model's calls itself fails when it cannot, with status 500 or, once the
-    reply has begun, with an error in its stream.
+    reply has begun, with an error in its stream. It fails in the same two ways when the runner of
+    the model has died, which is the machine's trouble.
     """
+    from fallback.ollama.failures import is_of_the_runner
+
     if isinstance(error, BackendConnectionError | BackendTimeoutError | ModelNotFoundError):
         return False
     if isinstance(error, ContextWindowError):
         return True
-    if isinstance(error, CapabilityError):
+    if isinstance(error, CapabilityError) or is_of_the_runner(error):
         return False
     if isinstance(error, BackendStatusError):
         return error.status == 500 and way.mode == "native"

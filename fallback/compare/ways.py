@@ -50,7 +50,8 @@ class Way:
     def name(self) -> str:
         """How the way is written, on the command line and in results."""
         if self.margin is not None:
-            return f"{self.kind}:{self.margin:g}"
+            # The shortest text that is read back as this number: two margins are two names.
+            return f"{self.kind}:{repr(self.margin).removesuffix('.0')}"
         if self.kind != "prompt":
             return self.kind
         chat = "+chat" if self.endpoint == "chat" else ""
@@ -140,7 +141,7 @@ def _with_margin(name: str) -> Way | None:
     """The way ``decide:MARGIN``, if that is one."""
     kind, _, margin = name.partition(":")
     try:
-        given = Decide(margin=float(margin))
+        given = Decide(margin=float(margin) + 0.0)  # so that -0 is 0
     except ValueError:
         return None
     return replace(DECIDE, margin=given.margin) if kind == DECIDE.kind else None

@@ -29,7 +29,7 @@ from fallback.errors import (
     ModelNotFoundError,
 )
 
-__all__ = ["Asked", "failure", "mapped", "read_error", "shown"]
+__all__ = ["Asked", "failure", "is_of_the_runner", "mapped", "read_error", "shown"]
 
 _SHOWN_CHARS = 300
 _TOO_LONG = re.compile(
@@ -41,6 +41,25 @@ _TOO_LONG = re.compile(
 _LACKING_TOOLS = re.compile(r"does not support\b[\s\S]*\b(?P<what>tools)\b")
 _LACKING = re.compile(
     r"does not support\b[\s\S]*?\b(?P<what>thinking|generate|chat|insert|vision)\b"
+)
+# How Ollama, llama-server and the engine begin when the runner of a model has died, is not to be
+# reached or did not come up. Only the beginning counts: what a model wrote may follow in an error
+# about it, behind `raw='`, and may say anything.
+_RUNNER = re.compile(
+    r"(?:llama|model) runner\b"
+    r"|llama[.-](?:cpp|server) (?:cannot load|exited|process|has (?:exited|terminated))"
+    r"|model requires more (?:system )?memory"
+    r"|an error was encountered while running the model"
+    r"|error reading llm response"
+    r"|(?:POST predict|do \w+ request|health resp)\b"
+    r"|timed out waiting for"
+    r"|(?:the )?(?:model is |server is |still )?loading (?:the )?model\b"
+    r"|server (?:busy|overloaded)"
+    r"|compute error"
+    r"|(?:error|failed|unable|cannot|could not) (?:to )?(?:load|start|allocat|creat|init)"
+    r"|(?:cuda|hip|rocm|metal|vulkan|sycl|ggml)\w*[ :]+(?:error|failed)"
+    r"|[\w .:()-]{0,120}?\b(?:out of memory|(?:insufficient|not enough) (?:\w+ )?memory)\b",
+    re.IGNORECASE,
 )
 _OPTION = re.compile(r'option "(?P<name>[^"]+)" must be of (?:type |an )(?P<kind>.+)')
 _KINDS = {"float32": "a number", "integer": "an integer", "boolean": "true or false"}
@@ -119,8 +138,18 @@ def failure(status: int, body: bytes | str | Mapping[str, Any], asked: Asked) ->
             f"{asked.where} answers with a redirect ({status}): give the address it leads to"
         )
     if status < 400:
-        return BackendProtocolError(f"{asked.where} failed while it was replying: {detail}")
+        return BackendProtocolError(
+            f"{asked.where} failed while it was replying: {detail}", detail=detail
+        )
     return BackendStatusError(_status_text(status, text, asked), status=status, detail=detail)
+
+
+def is_of_the_runner(error: BackendError) -> bool:
+    """Whether a server says that its model's runner died or did not start, as for want of memory.
+
+    That is an error of the machine's: another time, or elsewhere, the same request may do.
+    """
+    return _RUNNER.match(getattr(error, "detail", "")) is not None
 
 
 def _status_text(status: int, text: str, asked: Asked) -> str:

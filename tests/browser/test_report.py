@@ -81,6 +81,37 @@ def test_the_tables_and_failures_are_filtered(browser: Browser, report: Path) ->
     assert len(visible(page, "#list details")) == everything
 
 
+def test_the_charts_follow_the_filters(browser: Browser, report: Path) -> None:
+    def shown() -> list[str]:
+        assert drawn(page) == "drawn"
+        texts = page.find_elements(By.CSS_SELECTOR, ".chart svg text")
+        return [str(text.get_attribute("textContent")) for text in texts]
+
+    page = browser(report)
+    everything = shown()
+    assert {"native+read", "prompt:fenced", "selection", "need"} <= set(everything)
+    choose(page, "way", "prompt:fenced")
+    assert "native+read" not in shown()
+    assert "prompt:fenced" in shown()
+    choose(page, "stage", "selection")
+    assert "selection" in shown()
+    assert "need" not in shown()
+    choose(page, "way", "all")
+    choose(page, "stage", "all")
+    assert shown() == everything
+
+
+def test_the_filters_stay_in_view(browser: Browser, report: Path) -> None:
+    page = browser(report)
+    drawn(page)
+    page.execute_script("window.scrollTo(0, document.documentElement.scrollHeight)")
+    top = page.execute_script(
+        "return document.getElementById('filters').getBoundingClientRect().top"
+    )
+    assert page.execute_script("return window.scrollY") > 500
+    assert top == 0
+
+
 def test_a_failure_shows_the_prompt_the_reply_and_what_was_expected(
     browser: Browser, report: Path
 ) -> None:

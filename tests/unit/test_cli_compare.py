@@ -103,7 +103,12 @@ def test_a_server_that_dies_is_told_and_the_rest_is_done_later(
         ({"--way": "prompt:xml"}, 2, "there is no way 'prompt:xml'"),
         ({"--model": "other"}, 5, "other"),
         ({"--host": "http://127.0.0.1:9"}, 4, "127.0.0.1:9"),
+        ({"--suite": ""}, 3, "there is no suite ''; there are builtin"),
         ({"--limit": "0"}, 2, "--limit"),
+        ({"--repeat": "999999999"}, 2, "'--repeat': Input should be less than or equal to 1000"),
+        ({"--temperature": "inf"}, 2, "--temperature"),
+        ({"--temperature": "nan"}, 2, "--temperature"),
+        ({"--out": ""}, 2, "name a folder"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -132,6 +137,38 @@ def test_a_bad_line_of_a_suite_is_told_with_its_number(
     assert "mine.jsonl, line 2: there is no 'tools'" in capsys.readouterr().err
 
 
+def test_a_run_that_finished_nothing_ends_with_its_own_error_and_no_report(
+    tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.dies_after = 0
+    assert main(arguments) == 9
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith(f"fallback: {server.url} broke off in the middle of an answer")
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_report_that_cannot_be_written_does_not_hide_why_the_run_ended(
+    tmp_path: Path, arguments: list[str], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    server.dies_after = 2
+    assert main(arguments) == 9
+    said = capsys.readouterr().err
+    assert "broke off in the middle of an answer" in said
+    assert "report.html" in said.splitlines()[-1]
+    server.dies_after = None
+    assert main(arguments) == 3
+
+
+def test_a_model_that_is_named_twice_is_asked_once(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--model", "m", "--model", "m:latest", "--no-report"]) == 0
+    assert "6 units, 0 of them finished before" in capsys.readouterr().err
+    (run,) = read_runs(tmp_path / "out")
+    assert run["command"].count("--model") == 1
+
+
 def test_two_runs_on_one_folder_are_refused(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +180,44 @@ def test_two_runs_on_one_folder_are_refused(
 def test_a_report_of_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 3
     assert "holds no results" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "damage", [b"[" * 100_000, b'{"v": 2, "key": [1]}', b'{"v": 2, "key": "x"}']
+)
+def test_a_damaged_line_is_told_with_what_to_do_by_both_commands(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], damage: bytes
+) -> None:
+    assert main([*arguments, "--no-report"]) == 0
+    file = tmp_path / "out" / "results.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(damage + b"\n" + whole)
+    for command in (arguments, ["report", str(tmp_path / "out")]):
+        capsys.readouterr()
+        assert main(command) == 3
+        said = capsys.readouterr().err
+        assert f"fallback: {file}, line 1: this is no line of results: " in said
+        assert "remove the line" in said.splitlines()[-1]
+
+
+def test_results_of_another_version_are_counted(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--no-report"]) == 0
+    file = tmp_path / "out" / "results.jsonl"
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text("".join(line.replace('"v": 2', '"v": 1', 1) + "\n" for line in lines), "utf-8")
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert "6 results in" in said
+    assert "were made by another version of fallback, and there are no others" in said
+    # They are made anew, and the report says what it does not show.
+    assert main(arguments) == 0
+    said = capsys.readouterr().err
+    assert "6 units, 0 of them finished before" in said
+    assert "6 results in" in said
+    assert "another version of fallback and are passed over" in said
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a child")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from compare_kit import WEATHER, case_of, written
 
-from fallback.compare.cases import padding_text
+from fallback.compare.cases import padding_text, read_case
 from fallback.compare.faults import CaseError
 from fallback.compare.suites import cases_of, load_suite
 
@@ -69,6 +69,134 @@ def test_a_bad_line_is_told_with_its_number(
         load_suite(str(path))
     assert str(error.value).startswith("mine.jsonl, line 2: ")
     assert complaint in str(error.value)
+
+
+FORECAST: dict[str, Any] = {
+    "name": "forecast",
+    "description": "The weather to come.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "unit": {"enum": ["celsius", "fahrenheit"]},
+            "days": {"type": "array", "items": {"type": "integer"}},
+            "place": {"$ref": "#/$defs/place"},
+        },
+        "required": ["city"],
+        "$defs": {
+            "place": {
+                "type": "object",
+                "properties": {"zip": {"type": "string"}, "land": {"type": "string"}},
+                "required": ["zip"],
+            }
+        },
+    },
+}
+
+
+def expecting(arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A line of a suite that expects one call of the forecast."""
+    tool = FORECAST | {"parameters": FORECAST["parameters"] | more}
+    call = {"name": "forecast", "arguments": arguments}
+    return {"id": "b", "question": "Weather?", "tools": [tool], "calls": [call]}
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (expecting({"city": "Oslo", "town": "x"}), "an argument 'town'; it has city, unit, days"),
+        (expecting({"unit": "celsius"}), "lacks 'city', which the tool requires"),
+        (expecting({"city": 5}), "expected string, got integer 5"),
+        (expecting({"city": {"$optional": None}}), "expected string, got null"),
+        (expecting({"city": "Oslo", "unit": "kelvin"}), "kelvin"),
+        (expecting({"city": "Oslo", "unit": {"$any_of": ["kelvin", "K"]}}), "kelvin"),
+        (expecting({"city": "Oslo", "days": ["1"]}), "`$.days[0]`: expected integer"),
+        (expecting({"city": "Oslo", "days": [1, {"$any_of": ["2", None]}]}), "$.days[1]"),
+        (expecting({"city": "Oslo", "place": {"land": "NO"}}), "`$.place.zip` is required"),
+        (expecting({"city": {"$contains": []}}), "'$contains' is a list of words"),
+        (expecting({"city": {"$any_of": [{"$contains": ["O", " "]}]}}), "'$contains' is a list"),
+        (GOOD | {"id": "b", "ordered": "no"}, "'ordered' is true or false"),
+        (GOOD | {"id": "b", "ordered": 0}, "'ordered' is true or false"),
+        (GOOD | {"id": "b", "answer": {"has": [""]}}, "a text in 'has' is empty"),
+        (GOOD | {"id": "b", "answer": {"not": [["x", " "]]}}, "a text in 'not' is empty"),
+        (
+            GOOD
+            | {
+                "id": "b",
+                "results": [{"name": "get_weather", "arguments": {"city": 1}, "content": "x"}],
+            },
+            "a result of 'get_weather' breaks the tool's schema",
+        ),
+    ],
+)
+def test_an_expectation_that_nobody_can_meet_is_told_with_its_line(
+    tmp_path: Path, line: dict[str, Any], complaint: str
+) -> None:
+    path = written(tmp_path / "mine.jsonl", GOOD, line)
+    with pytest.raises(CaseError) as error:
+        load_suite(str(path))
+    assert str(error.value).startswith("mine.jsonl, line 2: ")
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        expecting({"city": "Oslo"}),
+        expecting({"city": {"$any": True}, "unit": {"$optional": "celsius"}}),
+        expecting({"city": {"$any_of": ["Oslo", 5]}, "days": [1, {"$any_of": [2, "2"]}]}),
+        expecting({"city": {"$contains": ["Os"]}, "place": {"zip": "1", "land": {"$any": True}}}),
+        expecting({"city": "Oslo", "days": [{"$any_of": ["x", "y", "z", 1]}] * 9}),
+        expecting({"city": "Oslo", "town": "x"}, additionalProperties=True),
+        expecting({"city": "Oslo", "town": "x"}, patternProperties={"^t": {}}),
+        GOOD | {"ordered": True, "num_ctx": None, "padding": 0},
+    ],
+)
+def test_an_expectation_that_can_be_met_is_taken(tmp_path: Path, line: dict[str, Any]) -> None:
+    assert len(load_suite(str(written(tmp_path / "mine.jsonl", line)))) == 1
+
+
+@pytest.mark.parametrize("key", ["num_ctx", "padding"])
+@pytest.mark.parametrize("value", [-5, 10**30, True, 2.0, "4096"])
+def test_a_size_that_cannot_be_is_told_with_its_line(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    path = written(tmp_path / "mine.jsonl", GOOD, GOOD | {"id": "b", key: value})
+    with pytest.raises(CaseError, match=f"^mine.jsonl, line 2: '{key}' is a number of"):
+        load_suite(str(path))
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ('{"city": NaN}', "NaN is no number of JSON"),
+        ('{"city": -Infinity}', "-Infinity is no number of JSON"),
+        ('{"city": 1e999}', "the number 1e999 is too large"),
+        (f'{{"city": {"7" * 5000}}}', "a number has 5,000 digits"),
+        ('{"city": "Oslo", "city": "Rome"}', "the key 'city' occurs twice in one object"),
+    ],
+)
+def test_what_json_does_not_say_clearly_is_told_with_its_line(
+    tmp_path: Path, value: str, complaint: str
+) -> None:
+    line = json.dumps(GOOD | {"calls": [{"name": "get_weather", "arguments": "HERE"}]})
+    path = tmp_path / "mine.jsonl"
+    path.write_text(line.replace('"HERE"', value) + "\n", encoding="utf-8")
+    with pytest.raises(CaseError) as error:
+        load_suite(str(path))
+    assert str(error.value) == f"mine.jsonl, line 1: {complaint}"
+
+
+def test_cases_of_results_are_what_they_were_when_they_were_kept() -> None:
+    kept = Path(__file__).parents[2] / "examples" / "results"
+    lines = [
+        json.loads(line)
+        for file in kept.glob("*/cases.jsonl")
+        for line in file.read_text("utf-8").splitlines()
+    ]
+    assert lines
+    for line in lines:
+        assert read_case(line["suite"], line["case"]).digest == line["digest"]
 
 
 @pytest.mark.parametrize(

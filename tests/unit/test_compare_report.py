@@ -12,11 +12,19 @@ from typing import Any
 
 import pytest
 from compare_hostile import FORMULA, hostile_folder
+from compare_kit import case_of, fenced, host_of, run
 
 from fallback.compare.faults import StoreError
 from fallback.compare.report import write_report
-from fallback.compare.report.content import cut, pieces
-from fallback.compare.store import RECORD_VERSION
+from fallback.compare.report.content import content_of, cut, pieces, sentences
+from fallback.compare.report.tables import _cell
+from fallback.compare.store import (
+    RECORD_VERSION,
+    open_store,
+    read_cases,
+    read_records,
+    read_runs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +117,90 @@ def test_a_report_is_the_same_when_it_is_written_again(folder: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.glob("report.*")} == before
 
 
+def test_the_best_way_is_the_one_that_calls_the_fewest_tools_unasked(tmp_path: Path) -> None:
+    careless, careful = fenced("get_weather", city="Oslo"), "No tool is needed."
+    cases = [case_of(id=f"c{number}", calls=[]) for number in range(6)]
+    with open_store(tmp_path) as store:
+        host = host_of(lambda request: careful if request.mode == "native" else careless)
+        run(store, cases, [host])
+    content = content_of(
+        list(read_records(tmp_path)), read_cases(tmp_path), list(read_runs(tmp_path))
+    )
+    (said,) = sentences(content, "unauthorised")
+    assert (said.first, said.second, said.better) == ("native+read", "prompt:fenced", 6)
+    assert (said.share, said.other) == (0, 1)
+    assert [s.first for s in sentences(content, "right")] == ["native+read"]
+
+
+@pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        ("=1+1", True),
+        (" =1+1", True),
+        ("\u00a0\t -1", True),
+        ("\n=1", True),
+        ("\tx", True),
+        ("\uff1d1", True),
+        ("@SUM(1)", True),
+        (" a = 1", False),
+        ("", False),
+        ("  ", False),
+        (3.5, False),
+    ],
+)
+def test_a_cell_that_a_spreadsheet_would_run_is_guarded(text: Any, guarded: bool) -> None:
+    assert _cell(text) == (f"'{text}" if guarded else text)
+
+
+def test_a_control_that_turns_text_round_is_shown_as_one_that_cannot_be(tmp_path: Path) -> None:
+    controls = "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+    case = case_of(id=f"c{controls}1", question=f"Q{controls}?")
+    with open_store(tmp_path) as store:
+        run(store, [case], [host_of(lambda _: f"No.{controls}")], ways=["prompt:fenced"])
+    write_report(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    data = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    shown = page + json.dumps(json.loads(data), ensure_ascii=False)
+    assert "No." + "\ufffd" * len(controls) in shown
+    for name in ("report.md", "results.csv"):
+        shown += (tmp_path / name).read_text("utf-8")
+    assert not set(controls) & set(shown)
+
+
+def test_markdown_says_of_what_less_is_better(folder: Path) -> None:
+    text = (folder / "report.md").read_text("utf-8")
+    assert "- **unauthorised**: a tool ran, or would have, that was not meant (less is" in text
+    assert text.count("(less is better)") == 1
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from fallback.compare.faults import StoreError
+from fallback.compare.report import write_report
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    write_report(Path(sys.argv[1]))
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file sizes")
+def test_a_report_that_cannot_be_written_leaves_the_one_before(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name in ("results.jsonl", "cases.jsonl", "report.html"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == f"{tmp_path / 'report.html'}: File too large\n"
+    assert (tmp_path / "report.html").read_bytes() == (folder / "report.html").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no results; `fallback compare --out"):
         write_report(tmp_path)
@@ -121,7 +213,9 @@ def test_a_record_that_is_not_whole_is_told(folder: Path, tmp_path: Path, line: 
     known = json.loads(cases.splitlines()[0])["digest"]
     record = f'{{"v": {RECORD_VERSION}, {line.replace("%s", known)}}}\n'
     (tmp_path / "results.jsonl").write_text(record, "utf-8")
-    with pytest.raises(StoreError, match="the record abc is not whole"):
+    with pytest.raises(
+        StoreError, match=r"results\.jsonl, line 1: this is no line of results: 'model'"
+    ):
         write_report(tmp_path)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,14 @@ from compare_kit import Watch, case_of, fenced, host_of, run
 
 from fallback.backend import GenerationRequest
 from fallback.compare.hosts import describe
+from fallback.compare.running import Outcome, Work, run_missing, units_of
 from fallback.compare.store import Store, open_store, read_records
+from fallback.compare.units import Sampling
+from fallback.compare.ways import ways_of
 from fallback.errors import (
     BackendConnectionError,
+    BackendError,
+    BackendProtocolError,
     BackendStatusError,
     BackendTimeoutError,
     CapabilityError,
@@ -84,11 +90,114 @@ def test_the_units_of_a_lost_host_go_to_the_others(store: Store) -> None:
     lost = host_of(After(1, BackendConnectionError("gone")), url="http://127.0.0.1:1")
     good = host_of(hello, url="http://127.0.0.1:2")
     summary = run(store, CASES, [lost, good])
-    # The other may have finished everything before the loss was noticed: its unit is then left.
-    assert summary.done + summary.failed == 8
-    assert summary.failed <= 1
-    assert (summary.error is None) is (summary.failed == 0)
-    assert run(store, CASES, [good]).done == summary.failed
+    assert (summary.done, summary.failed, summary.error) == (8, 0, None)
+
+
+class Together:
+    """Two hosts of which one fails with its first unit, when the other has done all the rest."""
+
+    def __init__(self, error: Exception, units: int) -> None:
+        self.error, self.left = error, units
+        self.asked = threading.Event()
+        self.rest_done = threading.Event()
+        self.failed: list[str] = []
+
+    def failing(self, request: GenerationRequest) -> Any:
+        self.failed.append(request.messages[-1].content)
+        self.asked.set()
+        assert self.rest_done.wait(10)
+        return self.error
+
+    def good(self, request: GenerationRequest) -> Any:
+        assert self.asked.wait(10)
+        self.left -= 1
+        if self.left == 0:
+            self.rest_done.set()
+        return "Hello."
+
+
+@pytest.mark.parametrize(
+    "error", [BackendConnectionError("gone"), BackendProtocolError("broke off in the middle")]
+)
+def test_a_unit_that_failed_at_one_host_is_done_at_the_end_by_the_other(
+    store: Store, error: Exception
+) -> None:
+    both = Together(error, units=3)
+    hosts = [
+        host_of(both.failing, url="http://127.0.0.1:1"),
+        host_of(both.good, url="http://127.0.0.1:2"),
+    ]
+    watch = Watch()
+    summary = run(store, CASES, hosts, ways=["prompt:fenced"], watch=watch)
+    assert (summary.done, summary.failed, summary.error) == (4, 0, None)
+    assert len(both.failed) == 1
+    assert len(watch.lines) == 1
+
+
+def test_a_unit_that_failed_is_tried_once_more_when_the_others_are_done(store: Store) -> None:
+    asked: list[str] = []
+
+    def rule(request: GenerationRequest) -> Any:
+        asked.append(request.messages[-1].content)
+        if "Question 1" in asked[-1] and len(asked) < 3:
+            return BackendTimeoutError("too slow")
+        return "Hello."
+
+    watch = Watch()
+    summary = run(store, CASES, [host_of(rule)], ways=["prompt:fenced"], watch=watch)
+    assert (summary.done, summary.failed, summary.error) == (4, 0, None)
+    assert [int(question.split()[1][0]) for question in asked] == [0, 1, 2, 3, 1]
+    assert watch.lines == ["c1 by way of prompt:fenced failed and is put off: too slow"]
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_a_unit_that_always_fails_is_left_after_its_second_try(store: Store, hosts: int) -> None:
+    tried: list[str] = []
+
+    def rule(request: GenerationRequest) -> Any:
+        if "Question 1" not in request.messages[-1].content:
+            return "Hello."
+        tried.append(request.messages[-1].content)
+        return BackendTimeoutError("too slow")
+
+    there = [host_of(rule, url=f"http://127.0.0.1:{number}") for number in range(1, hosts + 1)]
+    watch = Watch()
+    summary = run(store, CASES, there, ways=["prompt:fenced"], watch=watch)
+    assert (summary.done, summary.failed, len(tried)) == (3, 1, 2)
+    assert isinstance(summary.error, BackendTimeoutError)
+    assert watch.lines[-1] == "c1 by way of prompt:fenced failed: too slow"
+
+
+@pytest.mark.parametrize(("last", "tries"), [(True, 4), (False, 8)])
+def test_whoever_has_tries_of_its_own_has_the_last_word(
+    store: Store, last: bool, tries: int
+) -> None:
+    taken: list[str] = []
+
+    def outcomes(work: Work, infos: object) -> Iterator[Outcome]:
+        work.serving.add("a worker")
+        while (unit := work.take("a worker")) is not None:
+            taken.append(unit.case.id)
+            yield Outcome("a worker", unit, error=BackendError("lost"), last=last)
+
+    units = units_of(["m"], ways_of(["prompt:fenced"]), CASES, sampling=Sampling())
+    summary = run_missing(units, {}, (), store, Watch(), outcomes=outcomes)
+    assert (summary.failed, len(taken)) == (4, tries)
+    assert all(taken.count(case.id) == tries // 4 for case in CASES)
+
+
+def test_a_model_that_is_gone_is_told_though_all_else_was_made_good(store: Store) -> None:
+    gone = ModelNotFoundError("the server has no model 'a'", status=404)
+    slow = [BackendTimeoutError("too slow")]
+
+    def rule(request: GenerationRequest) -> Any:
+        if request.model == "a":
+            return gone
+        return slow.pop() if slow else "Hello."
+
+    summary = run(store, CASES, [host_of(rule)], models=["b", "a"])
+    assert (summary.done, summary.skipped, summary.failed) == (8, 8, 0)
+    assert summary.error is gone
 
 
 def test_a_model_that_disappears_leaves_the_others_alone(store: Store) -> None:

@@ -21,6 +21,7 @@ from fallback.errors import (
 )
 from fallback.loop import Decide
 from fallback.messages import ToolCall
+from fallback.ollama.failures import Asked, failure
 from fallback.rendering import call_text
 from fallback.testing import ScriptedBackend
 
@@ -126,6 +127,47 @@ def test_what_says_nothing_about_the_way_is_raised(way: str, error: Exception) -
         run_unit(unit(way), model(lambda _: error), INFO)
 
 
+# Ollama's words since 0.1, llama-server's, and the engine's.
+RUNNER = [
+    "llama runner process has terminated: signal: killed",
+    "llama runner process has terminated: exit status 1: error loading model: unknown",
+    "llama runner process no longer running: -1 ",
+    "model runner has unexpectedly stopped, this may be due to resource limitations",
+    "model requires more system memory (5.5 GiB) than is available (3.0 GiB)",
+    "an error was encountered while running the model: unexpected EOF",
+    "timed out waiting for llama runner to start - progress 0.00 - ",
+    "unable to load model: /models/blobs/sha256-1",
+    "failed to allocate compute buffers",
+    "cudaMalloc failed: out of memory",
+    "CUDA error: an illegal memory access was encountered",
+    "Compute error.",
+    'POST predict: Post "http://127.0.0.1:4/completion": EOF',
+    "llama.cpp cannot load m.gguf: not a model it knows, a broken file, or not enough memory",
+]
+# What a server says of a reply that it cannot read; the model may have written anything.
+REPLY = [
+    "error parsing tool call: raw='out of memory', err=invalid character 'o'",
+    'error parsing tool call: raw=\'{"a": "llama runner process has terminated"}\'',
+    'llama-server returned invalid tool call arguments for "get_weather": out of memory',
+    "template: :3:8: executing at <.Tools>: error calling index",
+]
+
+
+@pytest.mark.parametrize("status", [500, 200], ids=["status", "stream"])
+@pytest.mark.parametrize("text", RUNNER)
+def test_a_model_runner_that_died_says_nothing_about_the_way(text: str, status: int) -> None:
+    error = failure(status, {"error": text}, Asked(where="http://gpu:11434", model="m"))
+    with pytest.raises(type(error)):
+        run_unit(unit("native"), model(lambda _: error), INFO)
+
+
+@pytest.mark.parametrize("status", [500, 200], ids=["status", "stream"])
+@pytest.mark.parametrize("text", REPLY)
+def test_what_a_model_wrote_is_not_taken_for_the_runners_death(text: str, status: int) -> None:
+    error = failure(status, {"error": text}, Asked(where="http://gpu:11434", model="m"))
+    assert run_unit(unit("native"), model(lambda _: error), INFO)["stop"] == "failed"
+
+
 def test_a_connection_that_breaks_says_nothing_about_the_way() -> None:
     broken = BackendProtocolError("broken off")
     broken.__cause__ = OSError("reset by peer")
@@ -175,6 +217,27 @@ def test_deciding_is_a_way_whose_margin_may_be_given() -> None:
     for wrong in ("decide:x", "decide:nan", "decides:1"):
         with pytest.raises(ConfigurationError):
             ways_of([wrong])
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("3.9", "3.9"),
+        ("2", "2"),
+        ("2.0", "2"),
+        ("2.00000001", "2.00000001"),
+        ("-0.0", "0"),
+        ("1234567.5", "1234567.5"),
+        ("1e-7", "1e-07"),
+        ("-inf", "-inf"),
+        ("inf", "inf"),
+    ],
+)
+def test_a_margin_is_named_so_that_it_is_read_back(given: str, name: str) -> None:
+    (way,) = ways_of([f"decide:{given}"])
+    assert way.name == f"decide:{name}"
+    assert ways_of([way.name]) == (way,)
+    assert ways_of([f"decide:{given}", f"decide:{name}"]) == (way,)
 
 
 def test_a_decided_turn_is_recorded_like_any_other() -> None:

@@ -85,20 +85,43 @@
     }
   }
 
+  const places = document.querySelectorAll(".chart");
+  let shown = null, views = [], drawing = Promise.resolve();
+
+  // The chart with the data that the filters leave; a chart that has no stages keeps all of it.
+  function filtered(spec, way, stage) {
+    const left = (value) =>
+      (!way || value.way === way) && (!stage || !("stage" in value) || value.stage === stage);
+    const datasets = Object.entries(spec.datasets).map(([name, values]) => [name, values.filter(left)]);
+    return { ...spec, datasets: Object.fromEntries(datasets) };
+  }
+
+  async function draw(way, stage) {
+    views.forEach((view) => view.finalize());
+    views = await Promise.all(data.charts.map((chart, index) => window.vegaEmbed(
+      places[index], filtered(chart.spec, way, stage), { actions: false, renderer: "svg", ast: true })));
+  }
+
+  function showCharts() {
+    const way = chosen("way");
+    const stage = chosen("stage") && document.getElementById("stage").selectedOptions[0].text;
+    const wanted = JSON.stringify([way, stage]);
+    if (wanted === shown) return;
+    shown = wanted;
+    delete document.body.dataset.charts;
+    drawing = drawing.then(() => draw(way, stage)).then(
+      () => { if (wanted === shown) document.body.dataset.charts = "drawn"; },
+      (error) => { document.body.dataset.charts = `failed: ${error}`; });
+  }
+
   function refresh() {
     page = PAGE;
     showTables();
     showFailures();
+    showCharts();
   }
 
   document.getElementById("filters").addEventListener("change", refresh);
   document.getElementById("older").addEventListener("click", () => { page += PAGE; showFailures(); });
   refresh();
-
-  const places = document.querySelectorAll(".chart");
-  const drawn = data.charts.map((chart, index) =>
-    window.vegaEmbed(places[index], chart.spec, { actions: false, renderer: "svg", ast: true }));
-  Promise.all(drawn).then(
-    () => { document.body.dataset.charts = "drawn"; },
-    (error) => { document.body.dataset.charts = `failed: ${error}`; });
 })();

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fallback.compare.faults import StoreError
+from fallback.compare.replacing import replace_file
 from fallback.compare.report.content import Content, content_of
 from fallback.compare.store import read_cases, read_records, read_runs
 
@@ -42,7 +43,7 @@ def write_report(folder: Path) -> Written:
     for name, make in _parts(notes):
         path = folder / name
         try:
-            path.write_bytes(make(content))
+            replace_file(path, make(content))
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror or error}") from error
         paths.append(path)

@@ -98,7 +98,8 @@ def _data(values: list[dict[str, Any]]) -> Any:
 def _colour(ways: Sequence[str]) -> Any:
     import altair
 
-    return altair.Color("way:N", sort=list(ways), legend=None)
+    # With its domain named a way keeps its colour when the report's filters leave it alone.
+    return altair.Color("way:N", scale=altair.Scale(domain=list(ways)), legend=None)
 
 
 def _stages(rows: Sequence[Row]) -> Any:

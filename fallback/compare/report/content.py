@@ -15,7 +15,10 @@ from fallback.templating import to_json
 
 __all__ = ["OLDER", "Content", "content_of", "failures", "sentences", "turned"]
 
-_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Also what turns round all that follows on a line: one answer could be made to look like another.
+_UNWRITABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 OLDER = (
     "they were made with another version of the model or of this package, with other options or of"
@@ -84,7 +87,7 @@ def content_of(
 
 
 def _writable(value: Any) -> Any:
-    """The value without what no HTML and no XML can hold: controls and lone surrogates.
+    """The value without what no HTML and no XML can hold, or what they would obey.
 
     Each becomes one other character, so that no span is moved; a control becomes its picture.
     """
@@ -103,27 +106,20 @@ def _stand_in(match: re.Match[str]) -> str:
 def sentences(content: Content, stage: str = "right") -> list[Pairing]:
     """The pairings worth a sentence: each way against the best of its model and suite, by share."""
     found = []
-    best: dict[tuple[str, str], str] = {}
+    good = next(known.good for known in STAGES if known.name == stage)
+    best: dict[tuple[str, str], tuple[float, str]] = {}
     for row in content.rows:
         share = row.stages.get(stage)
         key = (row.model, row.suite)
-        if share is not None and (
-            key not in best or share.value > _share(content, *key, best[key], stage)
-        ):
-            best[key] = row.way
+        if share is not None:
+            worth = share.value if good else -share.value
+            if key not in best or worth > best[key][0]:
+                best[key] = worth, row.way
     for pairing in content.pairings:
-        leader = best.get((pairing.model, pairing.suite))
+        _, leader = best.get((pairing.model, pairing.suite), (0.0, ""))
         if pairing.stage == stage and leader in (pairing.first, pairing.second):
             found.append(pairing if pairing.first == leader else turned(pairing))
     return found
-
-
-def _share(content: Content, model: str, suite: str, way: str, stage: str) -> float:
-    return next(
-        row.stages[stage].value
-        for row in content.rows
-        if (row.model, row.suite, row.way) == (model, suite, way)
-    )
 
 
 def turned(pairing: Pairing) -> Pairing:

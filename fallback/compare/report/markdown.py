@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fallback.compare.intervals import Interval
 from fallback.compare.report.content import OLDER, Content, sentences
-from fallback.compare.stages import MEASURES, STAGES, Measure
+from fallback.compare.stages import MEASURES, STAGES, Measure, Stage
 from fallback.compare.verdicts import Row
 
 __all__ = ["interval_text", "markdown", "measure_text"]
@@ -21,9 +21,13 @@ def markdown(content: Content) -> bytes:
             rows = [row for row in content.rows if (row.model, row.suite) == (model, suite)]
             if rows:
                 parts += _suite(content, suite, rows)
-    parts += ["## Stages", "\n".join(f"- **{s.label}**: {s.meaning}." for s in STAGES)]
+    parts += ["## Stages", "\n".join(map(_meaning, STAGES))]
     parts += ["## How it was measured", _method(content)]
     return ("\n\n".join(parts) + "\n").encode()
+
+
+def _meaning(stage: Stage) -> str:
+    return f"- **{stage.label}**: {stage.meaning}{'' if stage.good else ' (less is better)'}."
 
 
 def _reading() -> str:

@@ -21,6 +21,8 @@ _NUMBERS = (
     "repairs",
     "swallowed",
 )
+# What a formula begins with, behind whatever white space; full-width too, as Excel reads it.
+_FORMULAS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 COLUMNS = (
     "model", "digest", "way", "suite", "case", "kind", "repeat", "stop",
     *(stage.name for stage in STAGES), *_NUMBERS, "faults", "at", "version",
@@ -55,9 +57,10 @@ def csv_table(content: Content) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value
+    if not isinstance(value, str):
+        return value
+    formula = value.startswith(("\t", "\r", "\n")) or value.lstrip()[:1] in _FORMULAS
+    return "'" + value if formula else value
 
 
 def parquet_table(content: Content) -> bytes:
