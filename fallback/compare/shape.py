@@ -32,6 +32,7 @@ class Word(Enum):
     KEY = "is no text, or an empty one"
     FLAG = "is neither true nor false"
     COUNT = "is no whole number from 0 to 10^12"
+    WHOLE = "is no whole number"
     NUMBER = "is no number, or too large a one"
     ANY = "is nested deeper than 160"
 
@@ -61,6 +62,7 @@ _USAGE: Shape = {
     "load_seconds": Word.NUMBER,
     "first_token_seconds": Maybe(Word.NUMBER),
 }
+_OPTIONS: Shape = {"temperature": Word.NUMBER, "seed": Word.WHOLE, "num_predict": Word.WHOLE}
 _STEP: Shape = {
     "mode": Word.TEXT,
     "path": Word.TEXT,
@@ -87,6 +89,7 @@ RECORD: Shape = {
     "repeat": Word.COUNT,
     "version": Word.TEXT,
     "at": Word.TEXT,
+    "options": _OPTIONS,
     "prompt": [(Word.TEXT, Word.TEXT)],
     "answer": Word.TEXT,
     "stop": Word.TEXT,
@@ -152,6 +155,8 @@ def _is(value: Any, word: Word) -> bool:
             return isinstance(value, bool)
         case Word.COUNT:
             return type(value) is int and 0 <= value <= _MOST
+        case Word.WHOLE:
+            return type(value) is int
         case Word.NUMBER:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             return number and abs(value) <= _MOST
