@@ -78,6 +78,7 @@ def record_of(key: str, **more: Any) -> dict[str, Any]:
         "repeat": 0,
         "version": "0",
         "at": "2030-01-01T00:00:00+00:00",
+        "options": {"temperature": 0.0, "seed": 0, "num_predict": 1024},
         "prompt": [["user", "?"]],
         "answer": "",
         "stop": "answered",
