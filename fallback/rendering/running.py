@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from fallback.catalogue import Catalogue
 from fallback.dialects.record import ARROW, Dialect
 from fallback.messages import Message, ToolCall, ToolResult
 from fallback.rendering.fences import header_word
@@ -22,7 +23,9 @@ _JOINED = frozenset(" \n\t.,;:!?%)]}'’”…")
 _OPENING = frozenset(" \n\t([{“‘")
 
 
-def running_messages(messages: Iterable[Message], dialect: Dialect) -> Iterator[Message]:
+def running_messages(
+    messages: Iterable[Message], catalogue: Catalogue, dialect: Dialect
+) -> Iterator[Message]:
     """The messages with every call and its result inside the assistant's text.
 
     A result without its call is told as the user's words, since there is no place for it.
@@ -40,12 +43,13 @@ def running_messages(messages: Iterable[Message], dialect: Dialect) -> Iterator[
             waiting |= {call.id: call for call in message.tool_calls}
         elif message.role == "tool" and message.result and message.result.call_id in waiting:
             call = call_text([waiting.pop(message.result.call_id)], dialect)
-            text = _joined(text, f"{call} {result_text(message.result, dialect)}")
+            text = _joined(text, f"{call} {result_text(message.result, dialect, catalogue)}")
         else:
             if text := unanswered():
                 yield Message(role="assistant", content=text)
             text = ""
-            yield replace(message, role="user", content=_theirs(message, dialect), result=None)
+            shown = _theirs(message, catalogue, dialect)
+            yield replace(message, role="user", content=shown, result=None)
     if text := unanswered():
         yield Message(role="assistant", content=text)
 
@@ -67,11 +71,11 @@ def running_answer(messages: Iterable[Message]) -> str:
     return _joined(text, said).strip()
 
 
-def _theirs(message: Message, dialect: Dialect) -> str:
+def _theirs(message: Message, catalogue: Catalogue, dialect: Dialect) -> str:
     if message.role != "tool":
         return message.content if message.content.strip() else ""
     result = message.result or ToolResult(call_id="", name="", content=message.content)
-    return f"[{header_word(result.name)} {ARROW} {result_text(result, dialect)}"
+    return f"[{header_word(result.name)} {ARROW} {result_text(result, dialect, catalogue)}"
 
 
 def _joined(before: str, behind: str) -> str:

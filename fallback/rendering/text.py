@@ -18,6 +18,7 @@ from fallback.messages import Problem, ToolCall, ToolResult
 from fallback.rendering import literals
 from fallback.rendering.examples import Example
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
+from fallback.rendering.harmless import harmless
 from fallback.schema import signature, skeleton
 from fallback.templating import render, to_json
 from fallback.tools import Tool
@@ -134,14 +135,20 @@ def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
     return text.strip()
 
 
-def result_text(result: ToolResult, dialect: Dialect) -> str:
+def result_text(result: ToolResult, dialect: Dialect, catalogue: Catalogue | None = None) -> str:
     """One result as the block that the system prompt announces.
 
     The content can neither close its block nor, repeated by the model, be taken for a call.
+
+    Args:
+        result: what a tool returned.
+        dialect: how results are shown.
+        catalogue: the tools that can be called, for a result in running text; without it every
+            word there counts as the name of a tool.
     """
     content = neutralise(result.content)
     if dialect.inline:
-        content = _in_brackets(content)
+        content = _in_brackets(harmless(content, catalogue))
     text = render(
         f"{dialect.name}/result.j2",
         fence=fence_for(content),
