@@ -5,12 +5,15 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fallback import Session, tool
 from fallback.catalogue import Catalogue
 from fallback.dialects.names import READ
 from fallback.dialects.record import INLINE
 from fallback.messages import Reading, ToolResult
+from fallback.parsing.events import TextDelta
 from fallback.parsing.parser import Parser
 from fallback.rendering import result_text
+from fallback.testing import ScriptedBackend
 from fallback.testing.samples import Sample
 from fallback.testing.strategies import declared, rendered
 
@@ -55,3 +58,39 @@ def test_no_part_of_a_result_that_a_model_repeats_is_a_call(
     for start in sorted({0, *signs, *(at + 1 for at in signs)}):
         said = before + shown[start : max(start, end)] + behind
         assert read(said, catalogue).calls == ()
+
+
+SAID = st.lists(
+    st.sampled_from(["It is", " ", "\n", "7", " 70", " 7 °C", ".", ",", "(", "[1]", " ab", "So: "])
+    | st.text("7a .", max_size=3),
+    max_size=4,
+).map("".join)
+GIVEN = st.sampled_from(["7", "70", "7 °C", "7.", "ab", "", " ", "two\nlines", "long " * 30])
+
+
+@given(
+    parts=st.lists(st.tuples(SAID, GIVEN), max_size=3),
+    end=SAID,
+    chunk=st.sampled_from([1, 2, 3, 100]),
+)
+def test_the_text_that_is_streamed_is_the_answer(
+    parts: list[tuple[str, str]], end: str, chunk: int
+) -> None:
+    given_back = iter([word for _, word in parts])
+
+    @tool
+    def look(number: int) -> str:
+        """Look up a number."""
+        return next(given_back)
+
+    replies = [f"{said}[look(number={i}) →" for i, (said, _) in enumerate(parts)] + [end]
+    asked_again = ["Yes."] * 4
+    script = [{"content": r, "prefilled": i > 0} for i, r in enumerate(replies + asked_again)]
+    backend = ScriptedBackend(script, chunk_size=chunk)
+    with Session("m", [look], backend=backend, mode="prompt", dialect="inline") as session:
+        told = "".join(e.text for e in session.stream("?") if isinstance(e, TextDelta))
+        turn = session.turn
+    assume(turn is not None and len(turn.steps) == len(replies))
+    assert turn is not None
+    if turn.stop_reason == "answered":
+        assert told.strip() == turn.answer

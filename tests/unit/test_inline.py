@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fallback import Catalogue, Parser, Reading, Session, parse, tool
+from fallback import AsyncSession, Catalogue, Parser, Reading, Session, parse, tool
 from fallback.dialects.names import READ
 from fallback.dialects.record import INLINE
 from fallback.errors import CapabilityError
 from fallback.limits import DEFAULT_LIMITS
+from fallback.loop.progress import ToolEnded
 from fallback.messages import Message, ToolCall, ToolResult
-from fallback.parsing.events import BatchComplete
+from fallback.parsing.events import BatchComplete, TextDelta
 from fallback.rendering import prompt_messages, result_text
 from fallback.rendering.running import running_answer
 from fallback.testing import ScriptedBackend
@@ -186,12 +188,37 @@ def test_a_result_without_its_call_and_a_call_without_its_result_are_shown() -> 
         (" 14:05 now.", "It is 14:05 now."),
         (" now.", "It is 14:05 now."),
         (", I think.", "It is 14:05, I think."),
+        (" 14:05.", "It is 14:05."),
+        (" 14:05", "It is 14:05"),
+        (" 14:055 now.", "It is 14:05 14:055 now."),
+        (" 14:05:30 now.", "It is 14:05 14:05:30 now."),
+        ("\n\nIt is late.", "It is 14:05\n\nIt is late."),
         ("", "It is 14:05"),
     ],
 )
 def test_the_answer_has_the_result_once_and_no_brackets(end: str, answer: str) -> None:
     messages = [*called("It is ", "now", "14:05"), Message(role="assistant", content=end)]
     assert running_answer(messages) == answer
+
+
+def test_a_result_is_not_said_by_a_longer_number() -> None:
+    end = Message(role="assistant", content=" 70 people live there.")
+    assert running_answer([*called("Humidity ", "now", "7"), end]) == (
+        "Humidity 7 70 people live there."
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "answer"),
+    [
+        (" apples.", "I have 3, 14:05 apples."),
+        (" 3 at 14:05.", "I have 3 at 14:05."),
+        (" 14:05.", "I have 3 14:05."),
+    ],
+)
+def test_every_result_of_one_bracket_is_in_the_answer(end: str, answer: str) -> None:
+    (say, first), (_, second) = called("I have ", "add", "3"), called("", "now", "14:05")
+    assert running_answer([say, first, second, Message(role="assistant", content=end)]) == answer
 
 
 def test_a_long_result_is_not_put_into_the_answer() -> None:
@@ -310,7 +337,57 @@ def test_a_wrong_call_is_corrected_in_the_same_form(wrong: str) -> None:
     assert backend.requests[1].prefill == ""
 
 
-def test_limits_hold_as_in_every_dialect() -> None:
-    replies: list[Any] = ["a [now() →", goes_on("b [add(a=1, b=1) →"), goes_on("c")]
-    made, _ = session(*replies, limits=replace(DEFAULT_LIMITS, max_steps=2))
-    assert made.run("?").stop_reason == "max_steps"
+TWO_CALLS: list[Any] = ["a [now() →", goes_on(" b [add(a=1, b=1) →"), goes_on(" c")]
+
+
+def test_what_was_said_is_the_answer_when_no_step_is_left() -> None:
+    made, _ = session(*TWO_CALLS, limits=replace(DEFAULT_LIMITS, max_steps=2))
+    turn = made.run("?")
+    assert (turn.answer, turn.stop_reason) == ("a 14:05 b 2", "max_steps")
+
+
+def test_what_was_said_is_the_answer_when_a_correction_helps_no_more() -> None:
+    wrong = goes_on(" or [add(a=1) →")
+    made, _ = session(TWO_CALLS[0], wrong, limits=replace(DEFAULT_LIMITS, max_steps=2))
+    turn = made.run("?")
+    assert (turn.answer, turn.stop_reason) == ("a 14:05 or", "max_steps")
+
+
+def test_what_was_said_is_the_answer_when_no_call_is_left() -> None:
+    made, _ = session(*TWO_CALLS, limits=replace(DEFAULT_LIMITS, max_calls_per_turn=1))
+    turn = made.run("?")
+    assert (turn.answer, turn.stop_reason) == ("a 14:05 b c", "max_calls")
+
+
+def test_what_was_said_is_the_answer_when_the_application_ends_the_turn() -> None:
+    made, _ = session(*TWO_CALLS)
+    for event in made.stream("?"):
+        if isinstance(event, ToolEnded):
+            made.cancel()
+    assert made.turn is not None
+    assert (made.turn.answer, made.turn.stop_reason) == ("a 14:05", "cancelled")
+
+
+def test_what_nobody_may_have_changed_is_left_as_it_is_without_tools() -> None:
+    made, _ = session("  [now() → 9]\n", tool_choice="none")
+    assert made.run("?").answer == "  [now() → 9]\n"
+
+
+def test_async_sessions_stream_the_results_as_well() -> None:
+    async def told() -> tuple[str, str]:
+        backend = ScriptedBackend(TWO_CALLS, chunk_size=1)
+        async with AsyncSession(
+            "m", [add, now], backend=backend, mode="prompt", dialect="inline"
+        ) as made:
+            events = [event async for event in made.stream("?")]
+            assert made.turn is not None
+            return "".join(e.text for e in events if isinstance(e, TextDelta)), made.turn.answer
+
+    assert asyncio.run(told()) == ("a 14:05 b 2 c", "a 14:05 b 2 c")
+
+
+def test_a_result_is_told_once_although_the_server_cannot_go_on() -> None:
+    refusal = CapabilityError("no", status=400, missing="prefill")
+    made, _ = session("It is [now() →", refusal, "late.")
+    told = "".join(e.text for e in made.stream("?") if isinstance(e, TextDelta))
+    assert told == "It is 14:05 late."
