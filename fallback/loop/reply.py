@@ -22,6 +22,7 @@ from fallback.parsing.events import (
     CallReady,
     End,
     Event,
+    ProblemFound,
     ReasoningDelta,
     TextDelta,
 )
@@ -55,6 +56,8 @@ class Reply:
         self._cut = False
         self._runaway = Runaway()
         self._running = None if action.place is None else Running(action.place)
+        # What follows a call in running text is an invented result, be the call right or wrong.
+        self._ends = (BatchComplete, ProblemFound) if self._running else (BatchComplete,)
         self._finish: FinishReason | None = None
 
     @property
@@ -91,7 +94,7 @@ class Reply:
             self._finish = chunk.finish_reason or "stop"
         # A server that has begun to report calls is heard to the end: its batch is the one that
         # counts.
-        if not self._tool_calls and any(isinstance(event, BatchComplete) for event in events):
+        if not self._tool_calls and any(isinstance(event, self._ends) for event in events):
             self._cut = True
         return self._running_on(self._untold(events))
 

@@ -59,7 +59,7 @@ def names(reading: Reading) -> list[str]:
         ("The sum is [add(a=1, b=2) ", "The sum is "),
         ("The sum is [add(a=1, b=2)] I think", "The sum is "),
         ("[add(a=1, b=2) →", ""),
-        ("See [1], [a](b) and [sub(a=1) → 0]: [add(a=1, b=2) →", None),
+        ("See [1], [a](b) and [sub(1) → 0]: [add(a=1, b=2) →", None),
         ("`[now() → 3]` is not it, but [add(a=1, b=2) → 3]", None),
         ("<pre>\n[now() → 3]\n</pre>\nis not it, but [add(a=1, b=2) → 3]", None),
         ("<pre>\nnever ends: [add(a=1, b=2) → 3]", "<pre>\nnever ends: "),
@@ -92,8 +92,17 @@ def test_a_call_in_a_sentence_is_read_where_it_was_asked_for(text: str, prose: s
         "User: What time is it?\nAssistant: It is [now() → 14:05] now.",
         "<think>[now() → 14:05]</think>It is late.",
         "Use [now() or a clock] for that.",
-        "Use [tomorrow() → 5] for that.",
+        "Use [tomorrow() or a clock] → 5 for that.",
+        "Use [tomorrow() => 5] for that.",
+        "Use [tomorrow()] for that.",
         "Use [now → 5] for that.",
+        "Here [see f(x) → y], [f(x) → y], [f(2) → 4], [f(x, y=2) → 4] and [f(x == 2) → 4].",
+        "Read [the docs](http://a.b/c) [1], [2] and [f()](http://a.b/c) -> there.",
+        "A map [f(x=y) → z] takes names.",
+        'You would write "[tomorrow() → 5]" for that.',
+        "You would write `[tomorrow() → 5]` for that.",
+        "<pre>\n[tomorrow() → 5]\n</pre>\n\nis how it looks.",
+        "It has [tomorrow(day=",
     ],
 )
 def test_what_is_quoted_or_no_call_is_text(text: str) -> None:
@@ -101,6 +110,30 @@ def test_what_is_quoted_or_no_call_is_text(text: str) -> None:
     assert reading.calls == ()
     assert reading.problems == ()
     assert read(*text) == reading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'In [forecast(city="Rome") → 33 degrees] Rome',
+        "In [forecast('Rome') -> 33 degrees] Rome",
+        "In [forecast() → 33 degrees] Rome",
+        "In [forecast(city = 'Rome', days=[1, 2]) →",
+    ],
+)
+def test_a_call_of_a_tool_that_there_is_not_is_a_problem_and_its_result_is_dropped(
+    text: str,
+) -> None:
+    reading = read(text)
+    assert [(p.kind, "`forecast`" in p.message) for p in reading.problems] == [
+        ("unknown_tool", True)
+    ]
+    assert (reading.text, reading.calls) == ("In ", ())
+    assert read(*text) == reading
+    parser = Parser(Catalogue(), dialects=READ)
+    parser.feed(text)
+    parser.close()
+    assert (parser.reading.text, parser.reading.problems) == (text, ())
 
 
 def test_what_the_model_puts_in_the_place_of_the_result_is_dropped() -> None:
@@ -338,6 +371,15 @@ def test_a_wrong_call_is_corrected_in_the_same_form(wrong: str) -> None:
 
 
 TWO_CALLS: list[Any] = ["a [now() →", goes_on(" b [add(a=1, b=1) →"), goes_on(" c")]
+
+
+def test_a_call_of_a_tool_that_there_is_not_is_corrected_and_its_result_is_not_told() -> None:
+    invented = goes_on(" and [forecast(city='Rome') → 33 degrees] in Rome, a warm place.")
+    made, backend = session("At [now() →", invented, "I cannot tell.")
+    turn = made.run("?")
+    assert "There is no tool `forecast`." in backend.requests[2].messages[-1].content
+    assert "warm" not in backend.delivered[1]
+    assert turn.answer == "At 14:05 I cannot tell."
 
 
 def test_what_was_said_is_the_answer_when_no_step_is_left() -> None:
