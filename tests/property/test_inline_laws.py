@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -58,6 +60,29 @@ def test_no_part_of_a_result_that_a_model_repeats_is_a_call(
     for start in sorted({0, *signs, *(at + 1 for at in signs)}):
         said = before + shown[start : max(start, end)] + behind
         assert read(said, catalogue).calls == ()
+
+
+SIGNS = ["[", "]", "(", ")", "1", ", ", " → ", " ->", "=>", '"', "`", "\n", "[1]", "](http://x)"]
+WORDS = ["look", "tell", "a=", "b='x'", "[look(a=1)", "[tell(a=1)", "[tell() →", "[look(", "<pre>"]
+PIECES = st.sampled_from([*SIGNS, *WORDS])
+
+
+@given(
+    text=st.lists(PIECES | st.text(max_size=2), max_size=12).map("".join),
+    cuts=st.lists(st.integers(0, 80), max_size=6),
+)
+def test_where_a_running_text_is_cut_into_pieces_changes_nothing(
+    text: str, cuts: list[int]
+) -> None:
+    catalogue = Catalogue([declared("look", {"a": {"type": "integer"}})])
+    parser = Parser(catalogue, dialects=READ)
+    places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    for start, end in pairwise(places):
+        parser.feed(text[start:end])
+    parser.close()
+    whole = read(text, catalogue)
+    assert parser.reading == whole
+    assert "".join(text[s.start : s.end] for s in whole.segments) == text
 
 
 SAID = st.lists(
