@@ -86,7 +86,7 @@ def _tools_text(
     tools = tuple(offered(catalogue, tool_choice))
     if not tools:
         return ""
-    shown = _worked(examples, tools, dialect)
+    shown = _worked(examples, tools, catalogue, dialect)
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
@@ -99,13 +99,15 @@ def _tools_text(
     return text.strip()
 
 
-def _worked(examples: Iterable[Example], tools: Iterable[Tool], dialect: Dialect) -> str:
+def _worked(
+    examples: Iterable[Example], tools: Iterable[Tool], catalogue: Catalogue, dialect: Dialect
+) -> str:
     """The application's examples, those whose tools are all on offer; empty for none."""
     names = {tool.name for tool in tools}
     items = [
         {
             "question": neutralise(example.question.strip()),
-            "call": call_text(example.calls, dialect),
+            "call": _worked_calls(example, catalogue, dialect),
             # In running text a result stands behind its call, and nobody sends it.
             "result": "" if dialect.inline else _results(example.results, dialect),
         }
@@ -113,6 +115,15 @@ def _worked(examples: Iterable[Example], tools: Iterable[Tool], dialect: Dialect
         if example.tools <= names
     ]
     return render("worked.j2", items=items).strip() if items else ""
+
+
+def _worked_calls(example: Example, catalogue: Catalogue, dialect: Dialect) -> str:
+    if not (dialect.inline and example.results):
+        return call_text(example.calls, dialect)
+    return " ".join(
+        f"{call_text([call], dialect)} {result_text(result, dialect, catalogue)}"
+        for call, result in zip(example.calls, example.results, strict=True)
+    )
 
 
 def _results(results: Iterable[ToolResult], dialect: Dialect) -> str:
