@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fallback.catalogue import Catalogue as Catalogue
     from fallback.limits import Limits as Limits
+    from fallback.loop import Decide as Decide
     from fallback.messages import Problem as Problem
     from fallback.messages import Reading as Reading
     from fallback.messages import ToolCall as ToolCall
@@ -36,6 +37,7 @@ _HOME = {
     "AsyncSession": "fallback.session",
     "AsyncTransport": "fallback.proxy.transport",
     "Catalogue": "fallback.catalogue",
+    "Decide": "fallback.loop",
     "Deny": "fallback.policy",
     "ExecutionContext": "fallback.policy",
     "Injected": "fallback.tools",
@@ -60,6 +62,7 @@ __all__ = [
     "AsyncSession",
     "AsyncTransport",
     "Catalogue",
+    "Decide",
     "Deny",
     "ExecutionContext",
     "Injected",

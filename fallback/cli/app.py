@@ -11,6 +11,7 @@ import typer
 from fallback.cli import compare_app
 from fallback.cli.approvals_app import approvals
 from fallback.cli.calibrate_app import calibrate
+from fallback.cli.decide_option import DecideCommand, DecideFlag, DecideMargin, decide_of
 from fallback.cli.examples_app import examples as examples_commands
 from fallback.cli.exits import MEANING
 from fallback.cli.flow_command import flow
@@ -95,7 +96,7 @@ def _root(
     """Tool calling for language models that cannot call tools."""
 
 
-@app.command()
+@app.command(cls=DecideCommand)
 def run(
     question: Annotated[str, typer.Argument(help="What to ask; '-' reads standard input.")],
     tools: ToolFiles = None,
@@ -127,10 +128,8 @@ def run(
     mcp_only: McpOnly = None,
     mcp_hide: McpHide = None,
     mcp_risk: McpRisk = None,
-    decide: Annotated[
-        bool,
-        typer.Option("--decide", help="First decide which tool to call, or none; prompt mode."),
-    ] = False,
+    decide: DecideFlag = False,
+    decide_margin: DecideMargin = None,
     examples: Annotated[
         Path | None,
         typer.Option("--examples", metavar="FILE", help="Worked examples; prompt mode."),
@@ -168,7 +167,7 @@ def run(
             respond=respond,
             allow=None if allow is None else frozenset(allow),
             mcp=mcp_servers(mcp, trust=mcp_trust, only=mcp_only, hide=mcp_hide, risk=mcp_risk),
-            decide=decide,
+            decide=decide_of(decide, decide_margin),
             examples=examples,
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from fallback.cli.exits import ExitCode
 from fallback.cli.inputs import InputError
 from fallback.cli.output import console, only_json, visible, write_json
+from fallback.cli.progress import say, watching
 from fallback.dialects.record import PROMPTED
 from fallback.examples import Judged, Selection, load_examples, select, written
 from fallback.hosts import EMBEDDED, connect
@@ -38,14 +40,21 @@ class SelectOptions:
 
 
 def show(options: SelectOptions) -> ExitCode:
-    """Judge, write what is kept, and print a table; kept or not, the command has done its work."""
+    """Judge, print what came of it, and write what is kept; kept or not, the work is done."""
+    if options.out is not None:
+        _check_writable(options.out)
     if options.as_json:
         with only_json() as out:
             selection = _select(options)
             write_json({"examples": [record(judged) for judged in selection.judged]}, out)
+        _write(selection, options.out)
+        if options.out is not None:
+            say(_told(selection, options))
     else:
         selection = _select(options)
-        _print(selection, options)
+        _print(selection)
+        _write(selection, options.out)
+        console().print(visible(_told(selection, options)))
     return ExitCode.OK
 
 
@@ -54,8 +63,11 @@ def _select(options: SelectOptions) -> Selection:
 
     catalogue = load_catalogue(options.tools)
     candidates = load_examples(options.candidates, catalogue)
-    with closing(connect(EMBEDDED, endpoint="generate")) as backend:
-        selection = select(
+    with (
+        closing(connect(EMBEDDED, endpoint="generate")) as backend,
+        watching(len(candidates), 0) as watch,
+    ):
+        return select(
             candidates,
             catalogue,
             backend,
@@ -65,14 +77,47 @@ def _select(options: SelectOptions) -> Selection:
             most=options.most,
             tries=options.tries,
             num_ctx=options.num_ctx,
+            done=lambda judged: watch.one(judged.example.question),
         )
-    if options.out is not None and selection.kept:  # nobody can read a file without examples
-        lines = "".join(f"{written(example)}\n" for example in selection.kept)
-        try:
-            options.out.write_text(lines, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{options.out}: {error.strerror or error}") from error
-    return selection
+
+
+def _check_writable(out: Path) -> None:
+    """Find out before the work is done whether its outcome can be kept; changes nothing.
+
+    Raises:
+        InputError: it cannot.
+    """
+    folder = out.parent
+    if out.is_dir():
+        why = "it is a folder"
+    elif not folder.is_dir():
+        why = f"there is no folder {folder}"
+    elif not os.access(out if out.exists() else folder, os.W_OK):
+        why = "permission denied"
+    else:
+        return
+    raise InputError(f"{out} cannot be written: {why}; nothing was measured")
+
+
+def _write(selection: Selection, out: Path | None) -> None:
+    """Write what is kept. Nobody could read a file without examples, so none is made."""
+    if out is None or not selection.kept:
+        return
+    lines = "".join(f"{written(example)}\n" for example in selection.kept)
+    try:
+        out.write_text(lines, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror or error}") from error
+
+
+def _told(selection: Selection, options: SelectOptions) -> str:
+    kept, all_, out = len(selection.kept), len(selection.judged), options.out
+    told = f"{kept} of {all_} kept (threshold {options.threshold:g} nats)"
+    if out is None:
+        return told
+    if kept:
+        return f"{told}, in {out}"
+    return f"{told}; {out} " + ("is left as it was" if out.exists() else "is not written")
 
 
 def record(judged: Judged) -> dict[str, Any]:
@@ -83,14 +128,14 @@ def record(judged: Judged) -> dict[str, Any]:
         "tools": sorted(judged.example.tools),
         "tried_on": judged.tried_on,
         "loss_without": round(judged.without, 4) if tried else None,
-        "loss_without_results": round(judged.bare, 4) if tried else None,
+        "loss_without_results": None if judged.bare is None else round(judged.bare, 4),
         "loss_with": round(judged.full, 4) if tried else None,
         "gain": round(judged.gain, 4) if tried else None,
         "kept": judged.kept,
     }
 
 
-def _print(selection: Selection, options: SelectOptions) -> None:
+def _print(selection: Selection) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -101,13 +146,7 @@ def _print(selection: Selection, options: SelectOptions) -> None:
     table.add_column("")
     for judged in selection.judged:
         table.add_row(*_row(judged))
-    out = console()
-    out.print(table)
-    kept, all_ = len(selection.kept), len(selection.judged)
-    told = f"{kept} of {all_} kept (threshold {options.threshold:g} nats)"
-    if options.out is not None:
-        told += f", in {options.out}" if kept else f"; {options.out} is not written"
-    out.print(visible(told))
+    console().print(table)
 
 
 def _row(judged: Judged) -> list[str]:
@@ -116,11 +155,11 @@ def _row(judged: Judged) -> list[str]:
     names = ", ".join(sorted(judged.example.tools))
     if not judged.tried_on:
         return [visible(names), visible(question), "", "", "", "", "0", "no other question"]
-    losses = (judged.without, judged.bare, judged.full)
+    losses = (judged.without, judged.bare, judged.full)  # the second only with results
     return [
         visible(names),
         visible(question),
-        *(f"{loss:.3f}" for loss in losses),
+        *("–" if loss is None else f"{loss:.3f}" for loss in losses),
         f"{judged.gain:+.3f}",
         str(judged.tried_on),
         "kept" if judged.kept else "",

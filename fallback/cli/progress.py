@@ -59,8 +59,11 @@ class _Bar:
         self._advance(unit)
 
     def _advance(self, unit: Unit) -> None:
-        name = visible(f"{unit.model} {unit.way.name}")
-        self._progress.update(self._task, advance=1, description=name[:40])
+        self.one(f"{unit.model} {unit.way.name}")
+
+    def one(self, name: str) -> None:
+        """One more is done."""
+        self._progress.update(self._task, advance=1, description=visible(name)[:40])
 
     def said(self, line: str) -> None:
         self._progress.console.print(error_line(line))
@@ -73,12 +76,13 @@ class _Lines:
         self._total, self._count = total, known
 
     def done(self, unit: Unit, record: Mapping[str, Any]) -> None:
-        self._advance()
+        self.one("")
 
     def skipped(self, unit: Unit) -> None:
-        self._advance()
+        self.one("")
 
-    def _advance(self) -> None:
+    def one(self, name: str) -> None:
+        """One more is done."""
         before, self._count = self._count, self._count + 1
         if self._count * 20 // self._total > before * 20 // self._total:
             say(f"{self._count} of {self._total}")

@@ -23,6 +23,7 @@ from fallback.execution.masking import mask_credentials
 from fallback.hosts import EMBEDDED, Address, connect, resolve_host
 from fallback.ledger import Ledger
 from fallback.limits import DEFAULT_LIMITS, Limits
+from fallback.loop import Decide
 from fallback.loop.progress import Progress
 from fallback.mcp import McpServer, McpTools
 from fallback.messages import Turn
@@ -68,7 +69,7 @@ class RunOptions:
     eager: bool = False
     respond: bool = False
     allow: frozenset[str] | None = None
-    decide: bool = False
+    decide: Decide | None = None
     examples: Path | None = None
 
     @property
@@ -208,7 +209,7 @@ def session_of(
         parallel_tool_calls=options.parallel_tool_calls,
         eager=options.eager,
         respond=options.respond,
-        decide=options.decide or None,
+        decide=options.decide,
         examples=load_examples(options.examples, catalogue) if options.examples else (),
     )
 

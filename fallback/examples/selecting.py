@@ -4,7 +4,8 @@ Toolformer (Schick et al., 2023, section 2) keeps a call in its training text on
 its result* makes what follows more probable than both no call and a call without result. Here the
 example is what is kept or not, and what follows is the right call of another question: the example
 has to lower the model's loss on it by a threshold, against the smaller of the losses without the
-example and with the example but without its results.
+example and with the example but without its results. An example that has no results has only the
+first of these two to beat.
 
 The loss is the paper's: a mean over the tokens of the right call, weighted with
 ``w_t = max(0, 1 - 0.2 t)``, so that the five tokens that decide count, and the rest does not. It
@@ -49,7 +50,7 @@ class Judged:
     Attributes:
         tried_on: how many questions; 0 where no other calls the same tools.
         without: loss without the example.
-        bare: loss with it, but without its results; ``without`` where it has none.
+        bare: loss with it, but without its results; ``None`` where it has none.
         full: loss with it.
         gain: by how much it lowers the loss, each question against its better alternative.
         kept: whether it is worth its place.
@@ -58,7 +59,7 @@ class Judged:
     example: Example
     tried_on: int = 0
     without: float = 0.0
-    bare: float = 0.0
+    bare: float | None = None
     full: float = 0.0
     gain: float = 0.0
     kept: bool = False
@@ -137,17 +138,19 @@ def _judge(
         return Judged(example=example)
     without = [losses.of(target, ()) for target in targets]
     full = [losses.of(target, (example,)) for target in targets]
-    bare = without
+    bare: list[float] = []
     if example.results:
         stripped = example.without_results()
         bare = [losses.of(target, (stripped,)) for target in targets]
-    gains = [min(w, b) - f for w, b, f in zip(without, bare, full, strict=True)]
+    # Without results there is nothing to leave out, and one alternative.
+    others_of = zip(without, bare or without, strict=True)
+    gains = [min(other) - f for other, f in zip(others_of, full, strict=True)]
     gain = _mean(gains)
     return Judged(
         example=example,
         tried_on=len(targets),
         without=_mean(without),
-        bare=_mean(bare),
+        bare=_mean(bare) if bare else None,
         full=_mean(full),
         gain=gain,
         kept=gain >= threshold,

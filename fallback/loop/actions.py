@@ -17,6 +17,7 @@ from fallback.errors import BackendError
 from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.messages import FinishReason, Reading, ToolCall, ToolResult, Usage
 from fallback.policy.rules import Deny
+from fallback.rendering.running import Place
 from fallback.routing import Advice
 from fallback.tools import Tool
 
@@ -73,6 +74,7 @@ class Generate:
             ``None``; absent where none may.
         told: characters of ``request.prefill`` that were heard before: the reply goes on from an
             earlier one of the same step.
+        place: where in a running text the reply goes on; ``None`` where it stands for itself.
     """
 
     request: GenerationRequest
@@ -90,6 +92,7 @@ class Generate:
     delay: float = 0.0
     early: Callable[[ToolCall], Job | None] | None = None
     told: int = 0
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,7 +84,10 @@ class Record:
         self._open, self._mode, self._results = generation, mode, ()
         self._notes.insert(0, f"{mode} mode: {note}")
         if generation.cut:
-            self.note("the reply was ended after its first complete batch of calls")
+            what = (
+                "complete batch of calls" if generation.reading.calls else "call, which was wrong"
+            )
+            self.note(f"the reply was ended after its first {what}")
 
     def note(self, text: str) -> None:
         """Remark on the open step, or on the next one if none is."""

@@ -17,9 +17,18 @@ from fallback.errors import BackendError
 from fallback.loop.actions import Generate, Generation
 from fallback.loop.runaway import Runaway
 from fallback.messages import FinishReason, Problem, Reading, Suppressed, Usage
-from fallback.parsing.events import BatchComplete, CallReady, Event, ReasoningDelta
+from fallback.parsing.events import (
+    BatchComplete,
+    CallReady,
+    End,
+    Event,
+    ProblemFound,
+    ReasoningDelta,
+    TextDelta,
+)
 from fallback.parsing.parser import Parser, chosen_tool
 from fallback.parsing.whole import parse
+from fallback.rendering.running import Running
 from fallback.validation import read_native
 
 __all__ = ["Reply"]
@@ -46,6 +55,9 @@ class Reply:
         self._num_ctx: int | None = None
         self._cut = False
         self._runaway = Runaway()
+        self._running = None if action.place is None else Running(action.place)
+        # What follows a call in running text is an invented result, be the call right or wrong.
+        self._ends = (BatchComplete, ProblemFound) if self._running else (BatchComplete,)
         self._finish: FinishReason | None = None
 
     @property
@@ -82,9 +94,9 @@ class Reply:
             self._finish = chunk.finish_reason or "stop"
         # A server that has begun to report calls is heard to the end: its batch is the one that
         # counts.
-        if not self._tool_calls and any(isinstance(event, BatchComplete) for event in events):
+        if not self._tool_calls and any(isinstance(event, self._ends) for event in events):
             self._cut = True
-        return self._untold(events)
+        return self._running_on(self._untold(events))
 
     def close(
         self,
@@ -120,7 +132,29 @@ class Reply:
             cut=self._cut,
             num_ctx=self._num_ctx,
         )
+        if error is None:  # else it is asked again, and goes on from the same place
+            events = self._running_on(events, over=_is_nothing(reading))
         return self._untold(events), generation
+
+    def _running_on(self, events: list[Event], *, over: bool | None = None) -> list[Event]:
+        """The events with the text as it stands behind what was told before.
+
+        Args:
+            events: the next ones.
+            over: with the last ones, whether the whole text ends with the reply.
+        """
+        running = self._running
+        if running is None:
+            return events
+        told: list[Event] = []
+        for event in events:
+            if isinstance(event, TextDelta):
+                told.append(TextDelta(running.says(event.text)))
+                continue
+            if isinstance(event, End):
+                told.append(TextDelta(running.end() if over else running.pause()))
+            told.append(event)
+        return [event for event in told if event != TextDelta("")]
 
     def _untold(self, events: list[Event]) -> list[Event]:
         """Without the calls that an earlier reply of the same step has told already.
@@ -258,3 +292,9 @@ class Reply:
 
 def _joined(thinking: str, reasoning: str) -> str:
     return "\n".join(filter(None, (thinking, reasoning)))
+
+
+def _is_nothing(reading: Reading) -> bool:
+    """Whether a reply had nothing to add, so that what was said before it is all."""
+    told = reading.text.strip() or reading.calls or reading.problems
+    return reading.finish_reason == "stop" and not told

@@ -38,14 +38,14 @@ from fallback.loop.ending import Budget, Ending, out_of_steps
 from fallback.loop.finding import find_route
 from fallback.loop.gates import Gates
 from fallback.loop.mending import Mending, Withdrawal, last_words, withdrawal
+from fallback.loop.onward import answer_of, is_over, next_place
 from fallback.loop.paused import Paused
 from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
 from fallback.loop.spent import UNSPENT, Spent
-from fallback.messages import Message, Mode, Reading, Step, ToolCall, ToolResult, Turn
-from fallback.rendering.running import running_answer
+from fallback.messages import Message, Mode, Step, ToolCall, ToolResult, Turn
 from fallback.rendering.text import offered
 from fallback.routing import Route
 
@@ -151,6 +151,7 @@ class TurnLoop:
             closing=self._asking.opening.closing,
             continues=self._asking.continues,
             dialects=READ if self._runs_on else None,
+            place=next_place(record) if self._runs_on else None,
             told=len(self._asking.opening.kept(written)) if written else 0,
             delay=delay,
             early=self._batch.early if self._may_begin_early else None,
@@ -185,7 +186,7 @@ class TurnLoop:
     @property
     def _runs_on(self) -> bool:
         """Whether replies go on behind the results of their calls."""
-        return self._mode == "prompt" and self.plan.dialect.inline
+        return self._mode == "prompt" and self.plan.dialect.inline and len(self._tools) > 0
 
     @property
     def _may_begin_early(self) -> bool:
@@ -262,15 +263,10 @@ class TurnLoop:
             yield from self._use(generation)
         elif reading.problems:
             self._correct(generation)
-        elif self._runs_on and self._is_over(reading):
+        elif self._runs_on and is_over(self.record, reading):
             raise Ending("answered")
         else:
             self._tell(self._mending.accept(reading, listens=self._listens))
-
-    def _is_over(self, reading: Reading) -> bool:
-        """Whether a running text ended with the result of its last call."""
-        said = reading.finish_reason == "stop" and not reading.text.strip()
-        return said and bool(running_answer(self.record.messages[1:]))
 
     def _use(self, generation: Generation) -> Generator[Action, Outcome, None]:
         reading = generation.reading
@@ -349,10 +345,11 @@ class TurnLoop:
     def _ended(self, ending: Ending) -> Ended:
         plan, record = self.plan, self.record
         record.close()
+        said = ending.answer
+        if self._runs_on and ending.reason != "approval_required":
+            ending.answer = answer_of(record, ending)
         if ending.reason in ("answered", "repeated_call", "max_calls"):
-            record.say(ending.answer)
-            if self._runs_on:
-                ending.answer = running_answer(record.messages[1:])
+            record.say(said)
         turn = Turn(
             answer=ending.final_answer,
             stop_reason=ending.reason,

@@ -64,9 +64,10 @@ def prompt_messages(
         examples=examples,
     )
     head = (Message(role="system", content=system),) if system else ()
-    told = (
-        running_messages(rest, dialect) if dialect.inline else _with_reminders(rest, dialect, asked)
-    )
+    if dialect.inline:
+        told = running_messages(rest, catalogue, dialect)
+    else:
+        told = _with_reminders(rest, dialect, asked)
     return (*head, *_merged(told))
 
 

@@ -18,6 +18,7 @@ from fallback.messages import Problem, ToolCall, ToolResult
 from fallback.rendering import literals
 from fallback.rendering.examples import Example
 from fallback.rendering.fences import fence_for, header_word, neutralise, quote
+from fallback.rendering.harmless import harmless
 from fallback.schema import signature, skeleton
 from fallback.templating import render, to_json
 from fallback.tools import Tool
@@ -85,7 +86,7 @@ def _tools_text(
     tools = tuple(offered(catalogue, tool_choice))
     if not tools:
         return ""
-    shown = _worked(examples, tools, dialect)
+    shown = _worked(examples, tools, catalogue, dialect)
     text = render(
         f"{dialect.name}/system.j2",
         signatures=[signature(tool) for tool in tools],
@@ -98,13 +99,15 @@ def _tools_text(
     return text.strip()
 
 
-def _worked(examples: Iterable[Example], tools: Iterable[Tool], dialect: Dialect) -> str:
+def _worked(
+    examples: Iterable[Example], tools: Iterable[Tool], catalogue: Catalogue, dialect: Dialect
+) -> str:
     """The application's examples, those whose tools are all on offer; empty for none."""
     names = {tool.name for tool in tools}
     items = [
         {
             "question": neutralise(example.question.strip()),
-            "call": call_text(example.calls, dialect),
+            "call": _worked_calls(example, catalogue, dialect),
             # In running text a result stands behind its call, and nobody sends it.
             "result": "" if dialect.inline else _results(example.results, dialect),
         }
@@ -112,6 +115,15 @@ def _worked(examples: Iterable[Example], tools: Iterable[Tool], dialect: Dialect
         if example.tools <= names
     ]
     return render("worked.j2", items=items).strip() if items else ""
+
+
+def _worked_calls(example: Example, catalogue: Catalogue, dialect: Dialect) -> str:
+    if not (dialect.inline and example.results):
+        return call_text(example.calls, dialect)
+    return " ".join(
+        f"{call_text([call], dialect)} {result_text(result, dialect, catalogue)}"
+        for call, result in zip(example.calls, example.results, strict=True)
+    )
 
 
 def _results(results: Iterable[ToolResult], dialect: Dialect) -> str:
@@ -134,14 +146,20 @@ def call_text(calls: Iterable[ToolCall], dialect: Dialect) -> str:
     return text.strip()
 
 
-def result_text(result: ToolResult, dialect: Dialect) -> str:
+def result_text(result: ToolResult, dialect: Dialect, catalogue: Catalogue | None = None) -> str:
     """One result as the block that the system prompt announces.
 
     The content can neither close its block nor, repeated by the model, be taken for a call.
+
+    Args:
+        result: what a tool returned.
+        dialect: how results are shown.
+        catalogue: the tools that can be called, for a result in running text; without it every
+            word there counts as the name of a tool.
     """
     content = neutralise(result.content)
     if dialect.inline:
-        content = _in_brackets(content)
+        content = _in_brackets(harmless(content, catalogue))
     text = render(
         f"{dialect.name}/result.j2",
         fence=fence_for(content),

@@ -93,10 +93,22 @@ def test_an_example_stands_in_place_of_the_one_that_is_made_up(dialect: Dialect)
     assert "some city" not in shown
     assert 'Asked "How warm is it in Rome?":' in shown
     # In running text a result stands behind its call, and nobody sends it.
-    assert ("20 degrees" in shown) is not dialect.inline
+    behind = '[get_weather(city="Rome") → 20 degrees]'
+    assert "20 degrees" in shown
+    assert (behind in shown, "Then you are sent:" in shown) == (dialect.inline, not dialect.inline)
     bare = system_text(TOOLS, dialect, examples=(examples[0].without_results(),))
     assert "20 degrees" not in bare
     assert "Rome" in bare
+
+
+def test_in_running_text_each_call_of_an_example_has_its_own_result() -> None:
+    both = {
+        "question": "How warm is it in Rome, and does it build?",
+        "calls": [*ROME["calls"], {"name": "build", "arguments": {}}],
+        "results": ["20 degrees", "see [build() → ok]"],
+    }
+    shown = system_text(TOOLS, PROMPTED["inline"], examples=read_examples(lines(both), TOOLS, "x"))
+    assert '[get_weather(city="Rome") → 20 degrees] [build() → "see (build‹) → ok]"]' in shown
 
 
 def test_an_example_of_a_tool_that_is_not_offered_is_not_shown() -> None:

@@ -82,6 +82,7 @@ def test_an_example_is_kept_if_it_lowers_the_loss_on_the_calls_of_other_question
     ).judged
     assert (rome.kept, rome.tried_on, rome.gain) == (True, 1, pytest.approx(0.6))
     assert (rome.without, rome.full) == (pytest.approx(1.0), pytest.approx(0.4))
+    assert rome.bare is None  # there is no result to leave out
     assert (oslo.kept, oslo.gain) == (False, pytest.approx(0.05))
     assert losses.asked[0] == (
         "get_weather Oslo?",
