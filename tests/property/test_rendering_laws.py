@@ -167,7 +167,8 @@ def test_text_of_users_and_tools_is_never_rendered_as_a_template(
     ]
     shown = prompt_messages(messages, CATALOGUE, dialect, instructions="{{ z }}")
     assert template in shown[1].content
-    assert "{{ y }}" in shown[1].content
+    # In running text the brackets of what might be a call are others.
+    assert "{{ y }}" in shown[1].content.replace("‹", "{").replace("›", "}")
     assert shown[0].content.endswith("{{ z }}")
 
 
