@@ -16,6 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from fallback.backend import ModelInfo
@@ -96,9 +97,14 @@ def way_set(names: Sequence[str]) -> tuple[Way, ...]:
 
 
 def probes(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases in the order in which they are asked: those that need a window of their own, which
-    are long, come last."""
-    return tuple(sorted(cases, key=lambda case: case.num_ctx or 0))
+    """The cases in the order in which they are asked: the suites in turn, so that no way is dropped
+    for what it does on one of them; those that need a window of their own, which are long, last.
+    """
+    suites: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        suites[case.suite].append(case)
+    turns = chain.from_iterable(zip_longest(*suites.values()))
+    return tuple(sorted(filter(None, turns), key=lambda case: case.num_ctx or 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

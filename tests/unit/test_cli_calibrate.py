@@ -72,6 +72,15 @@ def test_the_best_way_is_found_and_kept_with_its_evidence(
     assert server.generations == 16
 
 
+def test_the_first_cases_are_of_every_suite(
+    tmp_path: Path, arguments: list[str], server: Server
+) -> None:
+    other = written(tmp_path / "other.jsonl", *CASES)
+    assert main([*arguments, "--suite", str(other)]) == 0
+    first = [record["suite"] for record in read_records(tmp_path / "results")][:8]
+    assert first == ["mine", "other"] * 4
+
+
 def test_the_same_command_asks_nothing_twice_and_finds_the_same(
     tmp_path: Path, arguments: list[str], server: Server
 ) -> None:
