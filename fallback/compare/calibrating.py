@@ -255,6 +255,8 @@ def calibrate(
             "the time was up before every way had been asked; what is finished is kept: give a"
             " larger --budget, and the same command goes on from here"
         )
+    if found.ways[0] == DECIDE.name:
+        most = max(most, _go_on(probing, found.turns, store, scores))
     calibration = Calibration(
         found=found,
         ways={way.name: way for way in probing.ways},
@@ -283,6 +285,19 @@ def _ask(probing: Probing, units: Sequence[Unit], store: Store, scores: _Scores)
     return True
 
 
+def _go_on(probing: Probing, used: int, store: Store, scores: _Scores) -> int:
+    """Ask ``decide`` what is left of the cases and of the budget: the more, the surer its margin.
+
+    Returns:
+        How many cases it has been asked then.
+    """
+    done, turns = len(scores.values[DECIDE.name]), probing.budget.turns
+    # As many turns as may be needed to judge the margin are left for that.
+    more = len(probing.cases) if turns is None else max(0, (turns - used) * 2 // 3)
+    _ask(probing, probing.units([DECIDE], probing.cases[done : done + more]), store, scores)
+    return len(scores.values[DECIDE.name])
+
+
 def _tuned(
     calibration: Calibration, probing: Probing, store: Store, scores: _Scores
 ) -> Tuned | None:
@@ -300,7 +315,7 @@ def _tuned(
     units, infos = probing.units([way], cases), {probing.model: probing.info}
     carry_over(units, infos, store)
     turns, left = probing.budget.turns, len(missing(units, infos, store))
-    if turns is not None and left > turns - calibration.found.turns:
+    if turns is not None and left > turns - calibration.turns:
         scores.said(
             f"{way.name} decides better on the cases that its margin was found on; to judge that"
             f" takes {left} turns, which the budget does not have"

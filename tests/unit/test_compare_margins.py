@@ -21,8 +21,9 @@ from fallback.compare.store import read_records
 from fallback.loop import Decide
 
 QUESTIONS = 32
-BEGUN = '```tool_call\n{"name": "'
-OSLO = ' {"city": "Oslo"}}\n```'
+FENCE = "```tool_call\n"
+BEGUN = FENCE + '{"name": "'
+CALL = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 
 
 def lead(number: int) -> float:
@@ -45,9 +46,9 @@ def likeliest(prompt: str) -> Mapping[str, float]:
 
 def reply(prompt: str) -> str:
     """Left alone it calls whatever is asked."""
-    if prompt.endswith('"arguments":'):
-        return OSLO
-    return f'{BEGUN}get_weather", "arguments":{OSLO}' if "get_weather" in prompt else "Hello."
+    if "get_weather" not in prompt:
+        return "Hello."
+    return CALL if prompt.endswith(FENCE) else f"{FENCE}{CALL}\n```"
 
 
 @pytest.fixture
@@ -147,6 +148,22 @@ def test_nothing_is_carried_over_where_the_sampler_may_write_otherwise(
     assert main([*command, "--way", "decide"]) == 0
     assert main([*command, "--way", "decide:0"]) == 0
     assert "4 units, 0 of them finished before" in capsys.readouterr().err
+
+
+def test_where_deciding_is_best_early_it_is_asked_more_to_find_its_margin(
+    tmp_path: Path, suite: Path, server: Server
+) -> None:
+    server.reply = lambda prompt: (
+        reply(prompt) if prompt.endswith(FENCE) else reply(prompt).replace("Oslo", "Rome")
+    )
+    assert calibrate(suite, server) == 0
+    profile = tomllib.loads((tmp_path / "m.toml").read_text("utf-8"))
+    assert profile["evidence"]["ended"] == "distinguishable"
+    assert profile["evidence"]["cases"] == ways(tmp_path)["decide"] == QUESTIONS
+    assert ways(tmp_path)["prompt:fenced"] < QUESTIONS
+    assert profile["way"]["name"].startswith("decide:")
+    assert calibrate(suite, server, "--budget", "40") == 0
+    assert ways(tmp_path)["decide"] == QUESTIONS
 
 
 def test_a_way_that_is_better_is_not_left_for_one_that_nobody_can_tell_from_it(
