@@ -169,8 +169,11 @@ def _measured(profile: Profile) -> str:
 
 
 def _otherwise(profile: Profile) -> Advice | None:
-    """The best of the ways that were tried without deciding; ``None`` if there was none."""
-    for way in profile.evidence.ways:
+    """The best of the ways that were tried without deciding; ``None`` if there was none.
+
+    Those were dropped first that did worst, so the number of cases goes before the share.
+    """
+    for way in sorted(profile.evidence.ways, key=lambda way: (-way.n, -way.rate)):
         kind, _, rest = way.name.partition(":")
         dialect, *more = rest.split("+")
         why = f"{_measured(profile)}: {way.name} did best of the ways that do not decide first"

@@ -92,11 +92,10 @@ def test_a_profile_decides_how_the_model_is_asked(profile_folder: Path) -> None:
 def test_a_profile_that_decides_is_gone_by_in_the_best_way_that_does_not(
     profile_folder: Path, other: str, mode: str, endpoint: str, told: str | None
 ) -> None:
-    ways = ("decide:3.9", "decide", other, "prompt:fenced")
-    evidence = replace(
-        profile_of().evidence,
-        ways=tuple(WayEvidence(name=way, n=16, rate=0.5, low=0.3, high=0.7) for way in ways),
-    )
+    ways = {"decide:3.9": (8, 1.0), "decide": (16, 1.0), "prompt:hermes": (16, 0.4)}
+    ways |= {"prompt:fenced": (8, 0.9), other: (16, 0.5)}
+    seen = [WayEvidence(name=w, n=n, rate=r, low=0.1, high=1.0) for w, (n, r) in ways.items()]
+    evidence = replace(profile_of().evidence, ways=tuple(seen))
     measured(profile_folder, way="decide:3.9", dialect="fenced", decide=3.9, evidence=evidence)
     upstream = Upstream(CALL)
     calls, (request,) = asked(upstream)
