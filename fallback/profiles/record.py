@@ -153,7 +153,7 @@ def advice_of(profile: Profile) -> Advice:
     native = profile.mode == "native"
     return Advice(
         mode=profile.mode,
-        why=f"{_measured(profile)}: {profile.evidence.sentence}",
+        why=_measured(profile, profile.evidence.ways[0]),
         dialect=profile.record,
         endpoint=None if native else profile.endpoint,
         read_text=profile.read_text if native else None,
@@ -164,8 +164,9 @@ def advice_of(profile: Profile) -> Advice:
     )
 
 
-def _measured(profile: Profile) -> str:
-    return f"measured {profile.measured.date().isoformat()}"
+def _measured(profile: Profile, way: WayEvidence) -> str:
+    day = profile.measured.date().isoformat()
+    return f"measured {day}: {way.name} was wholly right in {way.rate:.0%} of {way.n} cases"
 
 
 def _otherwise(profile: Profile) -> Advice | None:
@@ -176,7 +177,7 @@ def _otherwise(profile: Profile) -> Advice | None:
     for way in sorted(profile.evidence.ways, key=lambda way: (-way.n, -way.rate)):
         kind, _, rest = way.name.partition(":")
         dialect, *more = rest.split("+")
-        why = f"{_measured(profile)}: {way.name} did best of the ways that do not decide first"
+        why = f"{_measured(profile, way)}, the best of the ways that do not decide first"
         if kind in ("native", "native+read"):
             return Advice(mode="native", why=why, read_text=kind != "native")
         if kind == "prompt" and dialect in PROMPTED:

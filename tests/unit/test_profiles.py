@@ -36,7 +36,7 @@ def test_a_fresh_profile_is_found_and_says_how_to_ask(tmp_path: Path) -> None:
     assert advice is not None
     assert advice.dialect is not None
     assert (advice.mode, advice.dialect.name, advice.endpoint) == ("prompt", "pythonic", "generate")
-    assert advice.why == "measured 2026-11-30: prompt:pythonic is better than native+read"
+    assert advice.why == "measured 2026-11-30: prompt:pythonic was wholly right in 75% of 16 cases"
 
 
 def test_a_native_profile_says_whether_text_is_read_and_nothing_of_prompts(tmp_path: Path) -> None:
