@@ -21,9 +21,8 @@ from fallback.compare.intervals import sign_test, wilson
 from fallback.compare.margins import Decision, best_margin, lead_of
 from fallback.compare.store import read_cases, read_records
 from fallback.compare.verdicts import Judged, judged
+from fallback.compare.ways import DECIDE
 from fallback.loop import Decide
-
-DECIDED = "decide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def outcomes(folders: Iterable[Path]) -> Iterator[Outcome]:
                 place = result.record["model"], result.case_key
                 asked.setdefault(place, {})[result.record["way"]] = result
         for (model, _), ways in asked.items():
-            if (found := ways.get(DECIDED)) is None or (lead := lead_of(found.record)) is None:
+            if (found := ways.get(DECIDE.name)) is None or (lead := lead_of(found.record)) is None:
                 continue
             suite, case, needed = found.record["suite"], found.record["case"], found.case["calls"]
             right = {way: bool(r.judgement.stages["right"]) for way, r in ways.items()}
@@ -63,11 +62,11 @@ def report(cases: Sequence[Outcome], margins: Iterable[float]) -> Iterator[str]:
         columns += [[case.right[way] for case in some] for way in ways]
         yield f"| {suite} | {len(some)} | {' | '.join(map(_share, columns))} |"
     for way in ways:
-        better = sum(case.right[DECIDED] and not case.right[way] for case in cases)
-        worse = sum(case.right[way] and not case.right[DECIDED] for case in cases)
-        if way != DECIDED:
+        better = sum(case.right[DECIDE.name] and not case.right[way] for case in cases)
+        worse = sum(case.right[way] and not case.right[DECIDE.name] for case in cases)
+        if way != DECIDE.name:
             p = sign_test(better, worse)
-            yield f"\n{DECIDED} against {way}: {better} better, {worse} worse, p = {p:.3g}."
+            yield f"\n{DECIDE.name} against {way}: {better} better, {worse} worse, p = {p:.3g}."
 
 
 def _share(values: Sequence[bool]) -> str:
@@ -82,13 +81,13 @@ def main() -> None:
     found = sorted(outcomes(parser.parse_args().folders), key=lambda case: (case.suite, case.case))
     models = dict.fromkeys(case.model for case in found)
     if not models:
-        parser.error(f"there are no results of --way {DECIDED}")
+        parser.error(f"there are no results of --way {DECIDE.name}")
     for model in models:
         asked = [case for case in found if case.model == model]
         tuning = [case for case in asked if case.tuning]
         rest = [case for case in asked if not case.tuning]
         if not tuning or not rest:
-            parser.error(f"{model} has no results of --way {DECIDED} in both halves")
+            parser.error(f"{model} has no results of --way {DECIDE.name} in both halves")
         margin = best_margin(tuning)
         print(f"\n{model}: margin {margin:g}, found on {len(tuning)} cases:\n")
         print(*report(tuning, (margin, Decide().margin)), sep="\n")

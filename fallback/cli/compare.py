@@ -171,25 +171,9 @@ def report(folder: Path) -> int:
     """Write the report of a folder of results; returns the exit code."""
     from fallback.compare.report import write_report
 
-    _tell_of_other_versions(folder)
     written = write_report(folder)
     for path in written.paths:
         say(f"wrote {path}")
     for note in written.notes:
         say(note)
     return ExitCode.OK
-
-
-def _tell_of_other_versions(folder: Path) -> None:
-    from fallback.compare.faults import StoreError
-    from fallback.compare.store import passed_over, read_records
-
-    older = passed_over(folder)
-    if not older:
-        return
-    what = f"{older} results in {folder} were made by another version of fallback"
-    if next(read_records(folder), None) is None:
-        raise StoreError(
-            f"{what}, and there are no others: `fallback compare --out {folder}` makes them anew"
-        )
-    say(f"{what} and are passed over")

@@ -15,7 +15,7 @@ from fallback.backend import ModelInfo
 from fallback.compare.margins import decided_alike
 from fallback.compare.store import Store, read_records
 from fallback.compare.units import Unit, key_of
-from fallback.compare.ways import ways_of
+from fallback.compare.ways import DECIDE, ways_of
 
 __all__ = ["carry_over"]
 
@@ -33,7 +33,7 @@ def carry_over(units: Iterable[Unit], infos: Mapping[str, ModelInfo], store: Sto
     missing = [
         (unit, key)
         for unit in units
-        if unit.way.kind == "decide"
+        if unit.way.kind == DECIDE.kind
         and unit.sampling.temperature == 0
         and (key := key_of(unit, infos[unit.model])) not in store.keys
     ]
@@ -49,7 +49,7 @@ def _decided(records: Iterator[Record]) -> dict[tuple[str, str, int], list[Recor
     """The records of the way, by what they have to have in common with a unit."""
     found: dict[tuple[str, str, int], list[Record]] = {}
     for record in records:
-        if record["way"].partition(":")[0] == "decide" and "carried" not in record:
+        if record["way"].partition(":")[0] == DECIDE.kind and "carried" not in record:
             place = record["model"], record["case_digest"], record["repeat"]
             found.setdefault(place, []).append(record)
     return found

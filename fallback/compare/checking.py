@@ -14,6 +14,7 @@ from itertools import islice, product
 from typing import Any
 
 from fallback.compare.faults import CaseError
+from fallback.parsing.strict import DuplicateKeyError, unique_pairs
 from fallback.schema import Violation, violations
 from fallback.schema.places import child
 from fallback.tools import Tool
@@ -43,22 +44,16 @@ def strict_json(text: str) -> Any:
         CaseError: a key occurs twice in an object, or a number is not finite or endless.
         ValueError: it is no JSON; ``RecursionError`` where it is nested too deep.
     """
-    return json.loads(
-        text,
-        object_pairs_hook=_pairs,
-        parse_constant=_no_constant,
-        parse_float=_finite,
-        parse_int=_whole,
-    )
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in value if keys.count(key) > 1)
-        raise CaseError(f"the key {twice!r} occurs twice in one object")
-    return value
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=unique_pairs,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
+    except DuplicateKeyError as error:
+        raise CaseError(f"the key {str(error)!r} occurs twice in one object") from error
 
 
 def _no_constant(name: str) -> Any:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from fallback.parsing.strict import depth_exceeds
+
 __all__ = ["CASE", "RECORD", "RUN", "wrong"]
 
 _MOST = 10**12
@@ -105,11 +107,9 @@ RUN: Shape = {"at": Word.TEXT, "command": Word.TEXT, "where": Word.TEXT}
 """A line of ``runs.jsonl``."""
 
 
-def wrong(value: Any, shape: Shape) -> str:
+def wrong(value: Mapping[str, Any], shape: Shape) -> str:
     """What is wrong with a decoded line: ``'steps[0].raw' is no text``; empty if nothing is."""
-    if isinstance(value, dict):
-        return _wrong(value, shape, "")
-    return "it is no object"
+    return _wrong(value, shape, "")
 
 
 def _wrong(value: Any, shape: Shape, place: str) -> str:
@@ -161,19 +161,4 @@ def _is(value: Any, word: Word) -> bool:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             return number and abs(value) <= _MOST
         case Word.ANY:
-            return _is_shallow(value)
-
-
-def _is_shallow(value: Any) -> bool:
-    """Whether a value is not nested too deep. Level by level, so that depth costs no stack."""
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        inner = [held for held in level if isinstance(held, dict | list)]
-        if not inner:
-            return True
-        level = [
-            member
-            for held in inner
-            for member in (held.values() if isinstance(held, dict) else held)
-        ]
-    return False
+            return not depth_exceeds(value, _MAX_DEPTH - 2)  # it leaves an empty last one out

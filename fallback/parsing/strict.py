@@ -17,7 +17,8 @@ class DuplicateKeyError(ValueError):
     """An object names a key twice, so there is no one value to run."""
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object, for ``json``; raises :class:`DuplicateKeyError`."""
     value = dict(pairs)
     if len(value) != len(pairs):
         seen: set[str] = set()
@@ -30,8 +31,8 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse)
-_CONTROL = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse, strict=False)
+_STRICT = json.JSONDecoder(object_pairs_hook=unique_pairs, parse_constant=_refuse)
+_CONTROL = json.JSONDecoder(object_pairs_hook=unique_pairs, parse_constant=_refuse, strict=False)
 
 
 def decode_at(text: str, pos: int, *, control_characters: bool = False) -> tuple[Any, int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from fallback.profiles.reading import checked
 from fallback.profiles.record import Profile, ProfileError
+from fallback.profiles.replacing import replace_file
 from fallback.profiles.writing import to_toml
 
 __all__ = ["SHIPPED", "candidates", "file_name", "profile_dir", "same_model", "save"]
@@ -60,20 +60,11 @@ def save(profile: Profile, path: Path) -> None:
         ProfileError: it cannot be written.
     """
     text = to_toml(checked(profile))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise ProfileError(f"{path}: {error.strerror or error}") from error
-        raise
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise ProfileError(f"{path}: {error.strerror or error}") from error
 
 
 def _slug(model: str) -> str:

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fallback.compare.faults import StoreError
-from fallback.compare.replacing import replace_file
 from fallback.compare.report.content import Content, content_of
-from fallback.compare.store import read_cases, read_records, read_runs
+from fallback.compare.store import passed_over, read_cases, read_records, read_runs
+from fallback.profiles.replacing import replace_file
 
 __all__ = ["Written", "write_report"]
 
@@ -34,12 +34,17 @@ def write_report(folder: Path) -> Written:
     Raises:
         StoreError: there are no results, or a file cannot be read or written.
     """
-    records = list(read_records(folder))
+    records, older = list(read_records(folder)), passed_over(folder)
+    told = f"{older} results in {folder} were made by another version of fallback"
+    if not records and older:
+        raise StoreError(
+            f"{told}, and there are no others: `fallback compare --out {folder}` makes them anew"
+        )
     if not records:
         raise StoreError(f"{folder} holds no results; `fallback compare --out {folder}` makes some")
     content = content_of(records, read_cases(folder), list(read_runs(folder)))
     paths: list[Path] = []
-    notes: list[str] = []
+    notes = [f"{told} and are passed over"] if older else []
     for name, make in _parts(notes):
         path = folder / name
         try:

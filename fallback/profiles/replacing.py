@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         with temporary.open("xb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
