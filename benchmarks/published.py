@@ -6,7 +6,7 @@
 The first also prints the rows of the table in the project's README, the second puts them there.
 
 A model has a table of the ways in which all its cases are asked, and a second one of every way in
-which some of them are. In each only those cases count that were asked in all ways of the table.
+which enough of them are. In each only those cases count that were asked in all ways of the table.
 Each cell is how many turns were wholly right, of how many, with Wilson's interval of 95 %. Below
 stands each way against ``native+read``, or where a model has no native ways, ``prompt:fenced``.
 """
@@ -14,6 +14,7 @@ stands each way against ``native+read``, or where a model has no native ways, ``
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,9 @@ ROWS = "| --- | --- | --- | --- | --- |\n"
 
 MAIN = ("native", "native+read", "prompt:fenced", "decide")
 """The ways in which every case is asked, if the model can."""
+
+ENOUGH = 20
+"""Cases that a way was tried on, before it has a column: the table is of those that all share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def tables(folder: Path = FOLDER) -> str:
         parts.append(f"### {main.model}\n")
         for found in (main, *more):
             if found in more:
-                parts += ["Every way that was tried, on the cases that were asked in all:\n"]
+                parts += ["Other ways too, on the cases that were asked in all of these:\n"]
             parts += [*_table(found), "", *_sentences(found), ""]
         parts.append(f"Everything, with each failure: [{path.name}]({path.name}/).\n")
     return "\n".join(parts)
@@ -71,9 +75,9 @@ def _measured(path: Path) -> Iterator[_Measured]:
     """The table of the main ways, and that of all if there are more."""
     records = current(list(read_records(path)))
     (model,) = {record["model"] for record in records}
-    tried = list(dict.fromkeys(record["way"] for record in records))
+    tried = Counter(record["way"] for record in records)
     main = tuple(way for way in MAIN if way in tried)
-    rest = tuple(way for way in tried if way not in main)
+    rest = tuple(way for way in tried if way not in main and tried[way] >= ENOUGH)
     for ways in [main, main + rest] if rest else [main]:
         asked = _asked_in(ways, records)
         content = content_of(asked, read_cases(path), list(read_runs(path)))

@@ -54,6 +54,10 @@ def serve(
         Literal["fenced", "pythonic", "hermes"] | None,
         typer.Option("--dialect", help="How the model is told to write a call."),
     ] = None,
+    decide: Annotated[
+        bool | None,
+        typer.Option("--decide/--no-decide", help="First decide which tool to call, or none."),
+    ] = None,
     num_ctx: Annotated[
         int | None, typer.Option("--num-ctx", min=256, help="Window; one that fits by default.")
     ] = None,
@@ -90,6 +94,7 @@ def serve(
         "mode": mode,
         "profile": profile,
         "dialect": dialect,
+        "decide": decide,
         "num_ctx": num_ctx,
         "corrections": corrections,
         "api_keys_file": None if api_keys_file is None else api_keys_file.resolve(),

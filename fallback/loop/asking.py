@@ -22,15 +22,14 @@ from fallback.errors import (
 )
 from fallback.loop.actions import Generation
 from fallback.loop.asides import GO_ON
+from fallback.loop.begun import begun_call
 from fallback.loop.gauge import characters
 from fallback.loop.plan import Plan
 from fallback.loop.window import Fitted, fit, shown
 from fallback.messages import Message, Mode
-from fallback.rendering.opening import Opening, opening, opening_of_any
+from fallback.rendering.opening import Opening
 from fallback.rendering.text import offered
-from fallback.schema.held import held, held_call
 from fallback.templating import to_json
-from fallback.tools import Tool
 
 __all__ = ["Asking"]
 
@@ -185,25 +184,6 @@ class Asking:
     def _begin(self, mode: Mode, tool: str) -> tuple[Opening, Mapping[str, Any] | None]:
         if mode != "prompt" or not self._may_begin:
             return _NOTHING, None
-        dialect = self._plan.dialect
-        only = self._tools.get(tool) if tool else None
-        if len(self._tools) == 1:
-            only = next(iter(self._tools))
-        opened, schema = opening_of_any(dialect), self._call_of_one(only)
-        if schema is None and only is not None:
-            opened, schema = opening(dialect, only.name), held(only.parameters)
-        if opened.closing and schema is not None and self._may_format:
-            return opened, schema
-        return Opening(opening(dialect, None if only is None else only.name).prefill), None
-
-    def _call_of_one(self, only: Tool | None) -> dict[str, Any] | None:
-        """The schema of a call of that tool, or of any, if it can be written and is not too large.
-
-        It is of the whole call, because models write the two braces at its end as one token: held
-        to the arguments alone ``qwen2.5-coder:0.5b`` could not end a number and wrote zeros.
-        """
-        tools = tuple(self._tools) if only is None else (only,)
-        size = sum(len(to_json(tool.parameters)) for tool in tools)
-        if size > self._plan.limits.max_format_chars:
-            return None
-        return held_call({tool.name: tool.parameters for tool in tools})
+        return begun_call(
+            self._tools, self._plan.dialect, tool, self._plan.limits, holds=self._may_format
+        )

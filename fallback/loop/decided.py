@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from fallback.backend import GenerationRequest
 from fallback.errors import CapabilityError
 from fallback.loop.actions import Action, Generation, Interrupted, Outcome, Score, Scored
+from fallback.loop.begun import another_may_follow
 from fallback.loop.deciding import (
     CONTENT_FREE,
     Baseline,
@@ -26,11 +27,9 @@ from fallback.loop.deciding import (
     Verdict,
     another,
     beginning,
+    decided,
+    decided_again,
     first,
-    gained,
-    judge,
-    odds,
-    seen,
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
@@ -107,20 +106,8 @@ class DecidedLoop(TurnLoop):
         return generation
 
     def _may_go_on(self, generation: Generation) -> bool:
-        """Whether it can be decided on another call: the reply has calls, and one block of them
-        that another may join; where each has a block of its own, no text tells the end.
-        """
-        reading, opened = generation.reading, self._asking.opening
-        return (
-            self.plan.parallel
-            and generation.error is None
-            and generation.finish_reason == "stop"
-            and bool(opened.closing)
-            and generation.raw.endswith(opened.closing)
-            and opened.kept(generation.raw) != generation.raw
-            and not reading.problems
-            and 0 < len(reading.calls) < self._settings.most
-        )
+        opened, most = self._asking.opening, self._settings.most
+        return self.plan.parallel and another_may_follow(generation, opened, most)
 
     # The decisions ------------------------------------------------------------------------------
 
@@ -141,11 +128,8 @@ class DecidedLoop(TurnLoop):
             self.record.note(note)
         begun = yield from self._scored(request, beginning(self.plan.dialect))
         asked = yield from self._scored(request, choices)
-        gains = gained(asked.logprobs, free, asked.unseen)
-        ready = odds(begun.logprobs[0])
-        verdict = judge(names, gains, self._settings.margin, ready=ready)
-        told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {ready:+.2f} for any call"
-        self.record.note(f"decided: {verdict.tool or 'no tool'} ({told})")
+        verdict, told = decided(names, self._settings, begun=begun, asked=asked, free=free)
+        self.record.note(told)
         return verdict
 
     def _decide_again(self, generation: Generation) -> Generator[Action, Outcome, Verdict]:
@@ -157,10 +141,8 @@ class DecidedLoop(TurnLoop):
         )
         asked = yield from self._scored(request, choices)
         self._asking.opening = opened
-        given = seen(asked.logprobs, asked.unseen)
-        verdict = judge(names, given, self._settings.further)
-        told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
-        self.record.note(f"decided again: {verdict.tool or 'no further call'} ({told})")
+        verdict, told = decided_again(names, self._settings, asked)
+        self.record.note(told)
         return verdict
 
     def _when_nothing_is_asked(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
@@ -33,6 +33,8 @@ __all__ = [
     "Verdict",
     "another",
     "beginning",
+    "decided",
+    "decided_again",
     "first",
     "gained",
     "judge",
@@ -93,6 +95,15 @@ class Choices(NamedTuple):
     values: tuple[str, ...]
 
 
+class Scored(Protocol):
+    """How probable the values of a choice are, as a backend says it."""
+
+    @property
+    def logprobs(self) -> tuple[float, ...]: ...
+    @property
+    def unseen(self) -> frozenset[int]: ...
+
+
 class Verdict(NamedTuple):
     """The tool that was decided on, ``""`` for none; which came nearest, and what speaks for it."""
 
@@ -128,6 +139,37 @@ def another(names: Sequence[str], dialect: Dialect, written: str, opened: Openin
     kept = opened.kept(written)
     texts = [opening(dialect, name).behind(written) for name in names]
     return Choices(kept, tuple(text.removeprefix(kept) for text in (*texts, written)))
+
+
+def decided(
+    names: Sequence[str],
+    settings: Decide,
+    *,
+    begun: Scored,
+    asked: Scored,
+    free: Sequence[float],
+) -> tuple[Verdict, str]:
+    """The first decision, and what to tell of it.
+
+    Args:
+        names: of the tools.
+        settings: whose margin is to be passed.
+        begun: the answer to :func:`beginning`.
+        asked: the answer to :func:`first`.
+        free: the logarithms of the latter when nothing is asked.
+    """
+    ready = odds(begun.logprobs[0])
+    gains = gained(asked.logprobs, free, asked.unseen)
+    verdict = judge(names, gains, settings.margin, ready=ready)
+    told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {ready:+.2f} for any call"
+    return verdict, f"decided: {verdict.tool or 'no tool'} ({told})"
+
+
+def decided_again(names: Sequence[str], settings: Decide, asked: Scored) -> tuple[Verdict, str]:
+    """The decision behind a call, of the answer to :func:`another`, and what to tell of it."""
+    verdict = judge(names, seen(asked.logprobs, asked.unseen), settings.further)
+    told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
+    return verdict, f"decided again: {verdict.tool or 'no further call'} ({told})"
 
 
 def odds(logprob: float) -> float:

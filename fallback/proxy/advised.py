@@ -33,6 +33,7 @@ class Advisor:
         every = (settings.default, *(own for _, own in settings.models))
         self._profiles = {own.profile: Profiles.of(own.profile) for own in every}
         self._known: dict[tuple[str, str, str | None], tuple[float, Advice | None]] = {}
+        self._undecidable: set[str] = set()
 
     async def of(self, model: str, info: ModelInfo) -> tuple[ModelSettings, Route]:
         """How to ask a model.
@@ -45,6 +46,8 @@ class Advisor:
             CapabilityError: it does not write text.
         """
         settings = self.settings.for_model(model)
+        if settings.decide and _key(info) in self._undecidable:
+            settings = replace(settings, decide=False)
         advice = await self._advice(settings, info) if settings.mode == "auto" else None
         route = choose(info, settings.mode, advice)
         return _filled(settings, route.advice), route
@@ -52,16 +55,25 @@ class Advisor:
     async def _advice(self, settings: ModelSettings, info: ModelInfo) -> Advice | None:
         if not info.digest:
             return None  # it would not be recognised
-        key = (settings.profile, f"{info.name}@{info.digest}", info.family)
+        key = (settings.profile, _key(info), info.family)
         known = self._known.get(key)
         if known is None or time.monotonic() - known[0] > _FRESH_SECONDS:
             found = await asyncio.to_thread(self._profiles[settings.profile].advice, info)
-            if found is not None and found.decide is not None:
-                found = found.otherwise  # each reply is asked for once here
-            if found is not None and found.dialect is not None and found.dialect.inline:
-                found = None  # a reply cannot go on behind results that only the client has
             known = self._known[key] = (time.monotonic(), found)
-        return known[1]
+        found = known[1]
+        if found is not None and found.decide is not None and _key(info) in self._undecidable:
+            found = found.otherwise
+        if found is not None and found.dialect is not None and found.dialect.inline:
+            return None  # a reply cannot go on behind results that only the client has
+        return found
+
+    def cannot_decide(self, info: ModelInfo) -> None:
+        """The server tells no log-probabilities of this model."""
+        self._undecidable.add(_key(info))
+
+
+def _key(info: ModelInfo) -> str:
+    return f"{info.name}@{info.digest}"
 
 
 def _filled(settings: ModelSettings, advice: Advice | None) -> ModelSettings:

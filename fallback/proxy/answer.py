@@ -18,11 +18,13 @@ from fallback.parsing.events import Event as Parsed
 from fallback.proxy.advised import Advisor
 from fallback.proxy.ask import Ask
 from fallback.proxy.course import Course, Record
+from fallback.proxy.deciding import Baselines
 from fallback.proxy.events import Event, Failed
 from fallback.proxy.failures import failure_of
 from fallback.proxy.render import Rendered
 from fallback.proxy.settings import Settings
 from fallback.proxy.windows import Windows
+from fallback.session.drive import scorer
 
 __all__ = ["Answerer", "Models"]
 
@@ -55,6 +57,7 @@ class Answerer:
     ) -> None:
         self._models, self._limits = models, limits
         self._advisor = Advisor(settings)
+        self._baselines = Baselines()
         self._windows = Windows(most_wished=settings.max_num_ctx, limits=limits)
 
     def reload(self, settings: Settings) -> None:
@@ -80,6 +83,19 @@ class Answerer:
             told(course.record)
             backend = await self._models.backend(course.settings.endpoint)
             while not course.done:
+                if course.undecided:
+                    try:
+                        events = await self._decide(ask, course, info, backend)
+                    except CapabilityError:
+                        # Nothing has gone out; from now on this model is asked another way.
+                        self._advisor.cannot_decide(info)
+                        course = await self._course(ask, info)
+                        told(course.record)
+                        backend = await self._models.backend(course.settings.endpoint)
+                        continue
+                    if events:
+                        yield events
+                    continue
                 async with aclosing(self._round(ask, course, info, backend)) as batches:
                     async for events in batches:
                         yield events
@@ -120,6 +136,29 @@ class Answerer:
             id_prefix=f"call_{secrets.token_hex(4)}_",
             live=ask.stream and self._advisor.settings.stream_arguments,
         )
+
+    async def _decide(
+        self, ask: Ask, course: Course, info: ModelInfo, backend: AsyncBackend
+    ) -> list[Event]:
+        """Find out which tool is called next, if any.
+
+        Raises:
+            CapabilityError: the server cannot say, and this is the first that is asked of it.
+        """
+        action, _ = self._action(ask, course, info, course.rendered())
+        questions = course.decide(action, _key(info), self._baselines)
+        try:
+            request, values = next(questions)
+            while True:
+                scores = await scorer(backend, "ascore").ascore(request, values)
+                course.record.usage += scores.usage
+                request, values = questions.send(scores)
+        except StopIteration:
+            return [*course.decided()]
+        except BackendError as error:
+            if isinstance(error, CapabilityError) and not course.record.calls:
+                raise
+            return [*course.undecidable()]
 
     async def _round(
         self, ask: Ask, course: Course, info: ModelInfo, backend: AsyncBackend

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal
 
 from fallback.backend import ModelInfo
@@ -25,12 +26,14 @@ from fallback.errors import (
     CapabilityError,
 )
 from fallback.limits import Limits
-from fallback.loop import Generate, Generation
+from fallback.loop import Decide, Generate, Generation
 from fallback.loop.asides import EMPTY
+from fallback.loop.deciding import CONTENT_FREE
 from fallback.loop.echo import COPIED, echoes_example
-from fallback.messages import Mode, Problem, Reading, ToolCall, Usage
+from fallback.messages import Message, Mode, Problem, Reading, ToolCall, Usage
 from fallback.parsing import events as parsed
 from fallback.proxy.ask import Ask
+from fallback.proxy.deciding import Baselines, Deciding, Questions
 from fallback.proxy.events import (
     Event,
     Failed,
@@ -63,6 +66,7 @@ class Record:
         repairs: names of the repairs on calls that went out.
         problems: kinds of what was refused.
         suppressed: calls that were recognised and not meant.
+        decided: which tools were decided on before a reply, and what spoke for them.
     """
 
     mode: Mode = "prompt"
@@ -73,6 +77,7 @@ class Record:
     repairs: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     suppressed: int = 0
+    decided: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     upstream_error: str = ""
 
@@ -110,7 +115,9 @@ class Course:
         self.record = Record(mode=route.mode, why=route.why)
         self._left = max(settings.corrections, 0)
         self._aside = ""
-        self._only_format = False
+        self._plain = False
+        self.deciding = Deciding(_decide(settings, route), self._tools, self._dialect, limits)
+        self._undecided = self._may_decide
         self._outlet = Outlet(ask, id_prefix)
         self._held: list[str] = []
         self.done = False
@@ -120,7 +127,7 @@ class Course:
     @property
     def wants_tools(self) -> bool:
         """Whether calls are looked for."""
-        return len(self._tools) > 0 and not self._only_format
+        return len(self._tools) > 0 and not self._plain
 
     def rendered(self) -> Rendered:
         """What the model is told next."""
@@ -146,10 +153,9 @@ class Course:
         request = replace(
             told.request, options=options, num_ctx=num_ctx, think=think, keep_alive=ask.keep_alive
         )
-        self.record.rounds += 1
         self._held = []
         self._outlet.next_reply()
-        return Generate(
+        action = Generate(
             request=request,
             catalogue=self._tools,
             tool_choice=ask.tool_choice if self.wants_tools else "none",
@@ -157,6 +163,67 @@ class Course:
             read_text=self.record.mode == "prompt" or self.settings.read_text is not False,
             said="\n".join(m.content for m in ask.messages if m.role == "user"),
         )
+        if self._undecided:
+            return action
+        action = self.deciding.begun(action)
+        self.record.rounds += not action.told
+        return action
+
+    # Deciding -----------------------------------------------------------------------------------
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is to be decided which tool is called next, before anything is asked for."""
+        return self._undecided
+
+    @property
+    def _may_decide(self) -> bool:
+        """Only before the first reply to a question: behind results and in corrections the model
+        goes on by itself, and what has to be a call is no question.
+        """
+        last = self._ask.messages[-1] if self._ask.messages else None
+        asked = last is not None and last.role == "user" and self._ask.tool_choice == "auto"
+        prompted = self.record.mode == "prompt" and self.deciding.settings is not None
+        return asked and prompted and self.wants_tools
+
+    def decide(self, action: Generate, key: object, known: Baselines) -> Questions:
+        """Ask what has to be known for that.
+
+        Args:
+            action: the request for the reply, as it is without a decision.
+            key: of the model.
+            known: what was found out for earlier answers.
+        """
+        asked = action.request
+        if self._outlet.calls:
+            return self.deciding.again(asked)
+        nothing = self._nothing_asked()
+        told = replace(asked, messages=nothing)
+        return self.deciding.first(asked, told, (key, self._dialect.name, nothing), known)
+
+    def _nothing_asked(self) -> tuple[Message, ...]:
+        """The messages of a question that asks for nothing, with the same tools and rules."""
+        said = takewhile(lambda message: message.role == "system", self._ask.messages)
+        messages = (*said, Message(role="user", content=CONTENT_FREE))
+        ask = replace(self._ask, messages=messages)
+        extra = _extra(self.settings.template, ask, self._tools)
+        told = rendered(ask, self._info, "prompt", self._dialect, tools=True, extra=extra)
+        return told.request.messages
+
+    def decided(self) -> Iterator[Event]:
+        """It has been; where no other call follows, the answer ends."""
+        self._undecided = False
+        self.record.decided = tuple(self.deciding.notes)
+        if self._outlet.calls and not self.deciding.begins:
+            yield from self._finish("tool_calls")
+        elif not self.deciding.begins:
+            self._plain = True
+
+    def undecidable(self) -> Iterator[Event]:
+        """It cannot be; the model says itself whether it calls a tool."""
+        self._undecided = False
+        if self._outlet.calls:
+            yield from self._finish("tool_calls")
 
     # A reply under way --------------------------------------------------------------------------
 
@@ -181,8 +248,8 @@ class Course:
     def _call_event(self, event: parsed.Event) -> Iterator[Event]:
         if isinstance(event, parsed.CallReady):
             yield from self._call(event.index, event.call)
-        elif not self._live:
-            return
+        elif not self._live or self.deciding.told:
+            return  # behind calls that have gone out, one that may be the same is told whole
         elif isinstance(event, parsed.CallStarted):
             yield from self._before_calls()
             yield from self._outlet.begin(event.index, event.name)
@@ -208,6 +275,8 @@ class Course:
 
     def _call(self, number: int, call: ToolCall) -> Iterator[Event]:
         if not self._outlet.begun and echoes_example(call, self._last_words()):
+            return
+        if self.deciding.told and self.deciding.made_before(call):
             return
         yield from self._before_calls()
         for event in self._outlet.call(number, call):
@@ -247,7 +316,10 @@ class Course:
         if self._outlet.broken:
             yield from self._broken(reading)
         elif self._outlet.calls:
-            yield from self._finish("tool_calls")
+            if self._ask.parallel and self.deciding.heard(generation):
+                self._undecided = True
+            else:
+                yield from self._finish("tool_calls")
         elif generation.error is not None:
             yield from self._failed(generation, generation.error)
         elif self._outlet.stop is not None:
@@ -264,6 +336,9 @@ class Course:
     def _failed(self, generation: Generation, error: BackendError) -> Iterator[Event]:
         self.record.upstream_error = type(error).__name__
         nothing_yet = not self._outlet.said and not generation.raw
+        refused = isinstance(error, CapabilityError | BackendStatusError)
+        if self.deciding.began and nothing_yet and refused:
+            return  # it does not let a reply be begun: the next one is the model's own
         if self.record.mode == "native" and self._may_switch and self.wants_tools and nothing_yet:
             lacking = isinstance(error, CapabilityError) and error.missing == "tools"
             broken = isinstance(error, BackendStatusError) and error.status == 500
@@ -291,7 +366,7 @@ class Course:
         elif problems:
             yield from self._as_text(generation)
         elif self._checks_format and not fits_format(text, self._ask.format):
-            self._only_format = True
+            self._plain = True
         elif not text and not self._outlet.said and not cut and self.wants_tools:
             yield from self._empty()
         else:
@@ -340,6 +415,15 @@ class Course:
         self.done = True
         yield from self._outlet.rest()
         yield Finished(reason, self.record.usage, self._outlet.stop)
+
+
+def _decide(settings: ModelSettings, route: Route) -> Decide | None:
+    """How it is decided, if the settings or what was measured say so."""
+    margin = route.advice.decide if route.advice is not None else None
+    wanted = settings.decide if settings.decide is not None else margin is not None
+    if not wanted:
+        return None
+    return Decide() if margin is None else Decide(margin=margin)
 
 
 def _extra(template: str, ask: Ask, tools: Catalogue) -> str:

@@ -132,6 +132,7 @@ class Observation:
             "repairs": record.repairs,
             "problems": record.problems,
             "suppressed": record.suppressed,
+            "decided": record.decided,
             "prompt_tokens": record.usage.prompt_tokens,
             "completion_tokens": record.usage.completion_tokens,
             "first_seconds": None if self._first is None else round(self._first, 4),

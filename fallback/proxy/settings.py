@@ -24,6 +24,8 @@ class ModelSettings:
             before it.
         dialect: how calls are written in prompt mode; ``fenced`` if nothing says otherwise.
         example: whether the prompt shows a worked example; it does if nothing says otherwise.
+        decide: whether it is decided before a reply, by log-probabilities, which tool it calls in
+            prompt mode; as the profile says if nothing else does.
         read_text: whether, in native mode, calls are also read from the text; the same.
         endpoint: which of Ollama's endpoints prompt mode uses.
         num_ctx: window in tokens; ``None`` to choose one that fits, and keep it.
@@ -38,6 +40,7 @@ class ModelSettings:
     profile: str = "auto"
     dialect: Literal["fenced", "pythonic", "hermes"] | None = None
     example: bool | None = None
+    decide: bool | None = None
     read_text: bool | None = None
     endpoint: Literal["auto", "generate", "chat"] = "auto"
     num_ctx: int | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from deciding_kit import Model, Scores, args, call
 
 from fallback import AsyncSession, Catalogue, Session
 from fallback.backend import GenerationRequest
@@ -32,52 +33,6 @@ def get_time(zone: str) -> str:
 
 
 TOOLS = [get_weather, get_time]
-Scores = Callable[[GenerationRequest, Sequence[str]], Iterable[float]]
-
-
-class Model:
-    """Favours tools in a fixed order of names, and has its habits when nothing is asked."""
-
-    def __init__(
-        self,
-        *chosen: str,
-        habits: dict[str, float] | None = None,
-        gain: float = 5.0,
-        further: Sequence[str] = (),
-        ready: float = 0.5,
-    ) -> None:
-        self.chosen, self.further, self.ready = list(chosen), list(further), ready
-        self.habits, self.gain = habits or {}, gain
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def __call__(self, request: GenerationRequest, values: Sequence[str]) -> Iterable[float]:
-        question = request.messages[-1].content
-        if not request.prefill:  # a call at all
-            return [math.log(self.ready)]
-        self.asked.append((request.prefill, tuple(values)))
-        if not request.prefill.endswith('"name": "'):  # behind a call
-            wanted = self.further.pop(0) if self.further else "```"
-            return [0.0 if value.startswith(_begun(wanted)) else -6.0 for value in values]
-        own = [self.habits.get(value.partition('"')[0], -3.0) for value in values]
-        if question == "N/A":
-            return own
-        wanted = self.chosen.pop(0) if self.chosen else "none"
-        gains = [self.gain if v.startswith(f'{wanted}"') else 0.0 for v in values]
-        return [had + gained for had, gained in zip(own, gains, strict=True)]
-
-
-def _begun(wanted: str) -> str:
-    return wanted if wanted == "```" else f'{{"name": "{wanted}"'
-
-
-def args(text: str) -> dict[str, Any]:
-    """A reply that continues what was begun, and is held to the schema."""
-    return {"content": text, "prefilled": True}
-
-
-def call(tool: str, arguments: str) -> dict[str, Any]:
-    """The same, of a call as a whole."""
-    return args(f'{{"name": "{tool}", "arguments": {arguments}}}')
 
 
 def played(scores: Scores, *replies: Any, **settings: Any) -> tuple[Turn, ScriptedBackend]:

@@ -89,7 +89,7 @@ def test_a_profile_decides_how_the_model_is_asked(profile_folder: Path) -> None:
         ("prompt:inline", "native", "auto", None),  # not here: as if there were no profile
     ],
 )
-def test_a_profile_that_decides_is_gone_by_in_the_best_way_that_does_not(
+def test_a_server_that_cannot_decide_is_asked_in_the_best_way_that_does_not(
     profile_folder: Path, other: str, mode: str, endpoint: str, told: str | None
 ) -> None:
     ways = {"decide:3.9": (8, 1.0), "decide": (16, 1.0), "prompt:hermes": (16, 0.4)}
@@ -100,7 +100,7 @@ def test_a_profile_that_decides_is_gone_by_in_the_best_way_that_does_not(
     upstream = Upstream(CALL)
     calls, (request,) = asked(upstream)
     assert calls == ["ping"]
-    assert (request.mode, upstream.endpoints) == (mode, [endpoint])
+    assert (request.mode, upstream.endpoints) == (mode, ["generate", endpoint])
     assert told is None or told in request.messages[0].content
 
 

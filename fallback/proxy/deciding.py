@@ -1,0 +1,155 @@
+"""What is decided of one answer before it is written: which tool it calls, or none.
+
+The same two stages as in a session (:mod:`fallback.loop.decided`), for replies that go out while
+they are written. No I/O here: the questions are yielded, and answered by :mod:`..answer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+
+from fallback.backend import GenerationRequest, Scores
+from fallback.catalogue import Catalogue
+from fallback.dialects.record import Dialect
+from fallback.limits import Limits
+from fallback.loop import Decide, Generate, Generation
+from fallback.loop.begun import another_may_follow, begun_call
+from fallback.loop.deciding import another, beginning, decided, decided_again, first
+from fallback.messages import ToolCall
+from fallback.rendering.opening import Opening
+
+__all__ = ["Baselines", "Deciding", "Questions"]
+
+Question = tuple[GenerationRequest, tuple[str, ...]]
+Questions = Generator[Question, Scores, None]
+"""Asks how probable it is that a reply goes on with each of the values."""
+
+_NOTHING = Opening("")
+_MOST_BASELINES = 256
+
+
+class Baselines:
+    """What the names of tools have when nothing is asked, of the prompts that were seen last."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[float, ...]] = {}
+
+    def get(self, key: object) -> tuple[float, ...] | None:
+        """What is known of a prompt."""
+        found = self._known.pop(key, None)
+        if found is not None:
+            self._known[key] = found  # the last to go
+        return found
+
+    def keep(self, key: object, logprobs: tuple[float, ...]) -> None:
+        """Remember it; what was not asked for longest goes."""
+        self._known[key] = logprobs
+        if len(self._known) > _MOST_BASELINES:
+            self._known.pop(next(iter(self._known)))
+
+
+@dataclass(slots=True)
+class Deciding:
+    """The decisions of one answer.
+
+    Attributes:
+        settings: how it is decided; ``None`` where it is not.
+        tools: those on offer.
+        dialect: how calls are written.
+        limits: of one reply.
+        notes: what was decided, for the log.
+    """
+
+    settings: Decide | None
+    tools: Catalogue
+    dialect: Dialect
+    limits: Limits
+    notes: list[str] = field(default_factory=list)
+    _tool: str = ""
+    _written: str = ""
+    _opened: Opening = _NOTHING
+    _made: tuple[ToolCall, ...] = ()
+
+    @property
+    def begins(self) -> bool:
+        """Whether the next reply is begun with a call."""
+        return bool(self._tool)
+
+    def first(
+        self, asked: GenerationRequest, nothing: GenerationRequest, key: object, known: Baselines
+    ) -> Questions:
+        """Decide on the tool that the answer calls first, if any: see :attr:`begins`.
+
+        Args:
+            asked: the request for the reply.
+            nothing: the same, of a question that asks for nothing.
+            key: tells ``nothing`` from those of other prompts and models.
+            known: what was found out for earlier answers.
+        """
+        if self.settings is None:
+            return
+        names = self.tools.names
+        choices = first(names, self.dialect)
+        free = known.get(key)
+        if free is None:
+            free = (yield replace(nothing, prefill=choices.prefill), choices.values).logprobs
+            known.keep(key, free)
+        whether = beginning(self.dialect)
+        begun = yield replace(asked, prefill=whether.prefill), whether.values
+        given = yield replace(asked, prefill=choices.prefill), choices.values
+        verdict, told = decided(names, self.settings, begun=begun, asked=given, free=free)
+        self._begin(verdict.tool, told)
+
+    def again(self, asked: GenerationRequest) -> Questions:
+        """Decide on another call, behind those of the last reply."""
+        if self.settings is None:
+            return
+        names = self.tools.names
+        choices = another(names, self.dialect, self._written, self._opened)
+        given = yield replace(asked, prefill=choices.prefill), choices.values
+        verdict, told = decided_again(names, self.settings, given)
+        self._begin(verdict.tool, told)
+
+    def _begin(self, tool: str, told: str) -> None:
+        self.notes.append(told)
+        self._tool = tool
+
+    def begun(self, action: Generate) -> Generate:
+        """The request for the reply, with its call begun if one was decided on."""
+        if not self._tool:
+            self._opened, self._written, self._made = _NOTHING, "", ()
+            return action
+        opened, schema = begun_call(self.tools, self.dialect, self._tool, self.limits)
+        written = self._written
+        self._opened, self._tool = opened, ""
+        prefill = opened.behind(written) if written else opened.prefill
+        return replace(
+            action,
+            request=replace(action.request, prefill=prefill, format=schema),
+            closing=opened.closing,
+            told=len(opened.kept(written)) if written else 0,
+        )
+
+    def heard(self, generation: Generation) -> bool:
+        """Whether it is to be decided on another call, behind those of this reply."""
+        if self.settings is None:
+            return False
+        calls = generation.reading.calls
+        more = len(calls) > len(self._made) and not self.made_before(calls[-1])
+        self._made, self._written = calls, generation.raw
+        return more and another_may_follow(generation, self._opened, self.settings.most)
+
+    def made_before(self, call: ToolCall) -> bool:
+        """Whether a reply that goes on makes a call that it has made already."""
+        return any((c.name, c.arguments) == (call.name, call.arguments) for c in self._made)
+
+    @property
+    def began(self) -> bool:
+        """Whether the reply under way was begun with a call."""
+        return self._opened is not _NOTHING
+
+    @property
+    def told(self) -> int:
+        """Calls of the reply that were heard before it went on."""
+        return len(self._made)
