@@ -17,10 +17,11 @@ from fallback.loop.reply import Reply
 from fallback.parsing.events import Event as Parsed
 from fallback.proxy.advised import Advisor
 from fallback.proxy.ask import Ask
-from fallback.proxy.course import Course, Record
+from fallback.proxy.course import Course
 from fallback.proxy.deciding import Baselines
 from fallback.proxy.events import Event, Failed
 from fallback.proxy.failures import failure_of
+from fallback.proxy.record import Record
 from fallback.proxy.render import Rendered
 from fallback.proxy.settings import Settings
 from fallback.proxy.windows import Windows
@@ -151,7 +152,7 @@ class Answerer:
             request, values = next(questions)
             while True:
                 scores = await scorer(backend, "ascore").ascore(request, values)
-                course.record.usage += scores.usage
+                course.record.deciding += scores.usage
                 request, values = questions.send(scores)
         except StopIteration:
             return [*course.decided()]

@@ -13,8 +13,7 @@ behind, because several clients are already running it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from dataclasses import replace
 from typing import Literal
 
 from fallback.backend import ModelInfo
@@ -26,23 +25,18 @@ from fallback.errors import (
     CapabilityError,
 )
 from fallback.limits import Limits
-from fallback.loop import Decide, Generate, Generation
+from fallback.loop import Generate, Generation
 from fallback.loop.asides import EMPTY
-from fallback.loop.deciding import CONTENT_FREE
 from fallback.loop.echo import COPIED, echoes_example
-from fallback.messages import Message, Mode, Problem, Reading, ToolCall, Usage
+from fallback.messages import Message, Problem, Reading, ToolCall
 from fallback.parsing import events as parsed
 from fallback.proxy.ask import Ask
-from fallback.proxy.deciding import Baselines, Deciding, Questions
-from fallback.proxy.events import (
-    Event,
-    Failed,
-    Finished,
-    TextDelta,
-)
+from fallback.proxy.deciding import Baselines, Deciding, Questions, decide_of, nothing_asked
+from fallback.proxy.events import Event, Failed, Finished, TextDelta
 from fallback.proxy.failures import failure_of, no_call
 from fallback.proxy.leftover import leftover
 from fallback.proxy.outlet import Outlet
+from fallback.proxy.record import Record
 from fallback.proxy.render import Rendered, fits_format, rendered
 from fallback.proxy.settings import ModelSettings
 from fallback.rendering import correction_text
@@ -50,36 +44,10 @@ from fallback.rendering.text import offered
 from fallback.routing import Route
 from fallback.templating import render_text
 
-__all__ = ["Course", "Record"]
+__all__ = ["Course"]
 
 _NO_ANSWER = "(The model gave no answer.)"
 """Some clients repeat a request without end if its answer is empty."""
-
-
-@dataclass(slots=True)
-class Record:
-    """What became of an answer, for logs and metrics.
-
-    Attributes:
-        mode: how the model was asked last.
-        rounds: replies that were asked for.
-        repairs: names of the repairs on calls that went out.
-        problems: kinds of what was refused.
-        suppressed: calls that were recognised and not meant.
-        decided: which tools were decided on before a reply, and what spoke for them.
-    """
-
-    mode: Mode = "prompt"
-    path: str = ""
-    why: str = ""
-    rounds: int = 0
-    calls: int = 0
-    repairs: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    suppressed: int = 0
-    decided: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    upstream_error: str = ""
 
 
 class Course:
@@ -93,6 +61,9 @@ class Course:
         limits: of one reply.
         id_prefix: beginning of the ids of its calls, unlike that of any other answer.
         live: tell calls while they are written, before anybody knows whether they are valid.
+
+    Attributes:
+        undecided: whether it is to be decided which tool is called, before a reply is asked for.
     """
 
     def __init__(
@@ -116,8 +87,8 @@ class Course:
         self._left = max(settings.corrections, 0)
         self._aside = ""
         self._plain = False
-        self.deciding = Deciding(_decide(settings, route), self._tools, self._dialect, limits)
-        self._undecided = self._may_decide
+        self.deciding = Deciding(decide_of(settings, route), self._tools, self._dialect, limits)
+        self.undecided = self._may_decide
         self._outlet = Outlet(ask, id_prefix)
         self._held: list[str] = []
         self.done = False
@@ -163,18 +134,13 @@ class Course:
             read_text=self.record.mode == "prompt" or self.settings.read_text is not False,
             said="\n".join(m.content for m in ask.messages if m.role == "user"),
         )
-        if self._undecided:
+        if self.undecided:
             return action
         action = self.deciding.begun(action)
         self.record.rounds += not action.told
         return action
 
     # Deciding -----------------------------------------------------------------------------------
-
-    @property
-    def undecided(self) -> bool:
-        """Whether it is to be decided which tool is called next, before anything is asked for."""
-        return self._undecided
 
     @property
     def _may_decide(self) -> bool:
@@ -203,16 +169,14 @@ class Course:
 
     def _nothing_asked(self) -> tuple[Message, ...]:
         """The messages of a question that asks for nothing, with the same tools and rules."""
-        said = takewhile(lambda message: message.role == "system", self._ask.messages)
-        messages = (*said, Message(role="user", content=CONTENT_FREE))
-        ask = replace(self._ask, messages=messages)
+        ask = nothing_asked(self._ask)
         extra = _extra(self.settings.template, ask, self._tools)
         told = rendered(ask, self._info, "prompt", self._dialect, tools=True, extra=extra)
         return told.request.messages
 
     def decided(self) -> Iterator[Event]:
         """It has been; where no other call follows, the answer ends."""
-        self._undecided = False
+        self.undecided = False
         self.record.decided = tuple(self.deciding.notes)
         if self._outlet.calls and not self.deciding.begins:
             yield from self._finish("tool_calls")
@@ -221,7 +185,7 @@ class Course:
 
     def undecidable(self) -> Iterator[Event]:
         """It cannot be; the model says itself whether it calls a tool."""
-        self._undecided = False
+        self.undecided = False
         if self._outlet.calls:
             yield from self._finish("tool_calls")
 
@@ -306,7 +270,11 @@ class Course:
         reading = generation.reading
         record = self.record
         record.path = generation.path or record.path
-        record.usage = record.usage + generation.usage
+        usage = generation.usage
+        if self.deciding.told:  # it is one reply, though it was asked for in pieces
+            record.deciding += replace(usage, completion_tokens=0)
+            usage = replace(usage, prompt_tokens=0, cached_tokens=None)
+        record.usage += usage
         record.problems += tuple(problem.kind for problem in reading.problems)
         record.suppressed += len(reading.suppressed)
         if record.mode == "native":
@@ -317,7 +285,7 @@ class Course:
             yield from self._broken(reading)
         elif self._outlet.calls:
             if self._ask.parallel and self.deciding.heard(generation):
-                self._undecided = True
+                self.undecided = True
             else:
                 yield from self._finish("tool_calls")
         elif generation.error is not None:
@@ -415,15 +383,6 @@ class Course:
         self.done = True
         yield from self._outlet.rest()
         yield Finished(reason, self.record.usage, self._outlet.stop)
-
-
-def _decide(settings: ModelSettings, route: Route) -> Decide | None:
-    """How it is decided, if the settings or what was measured say so."""
-    margin = route.advice.decide if route.advice is not None else None
-    wanted = settings.decide if settings.decide is not None else margin is not None
-    if not wanted:
-        return None
-    return Decide() if margin is None else Decide(margin=margin)
 
 
 def _extra(template: str, ask: Ask, tools: Catalogue) -> str:

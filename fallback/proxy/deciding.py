@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from fallback.backend import GenerationRequest, Scores
 from fallback.catalogue import Catalogue
@@ -15,11 +16,21 @@ from fallback.dialects.record import Dialect
 from fallback.limits import Limits
 from fallback.loop import Decide, Generate, Generation
 from fallback.loop.begun import another_may_follow, begun_call
-from fallback.loop.deciding import another, beginning, decided, decided_again, first
-from fallback.messages import ToolCall
+from fallback.loop.deciding import (
+    CONTENT_FREE,
+    another,
+    beginning,
+    decided,
+    decided_again,
+    first,
+)
+from fallback.messages import Message, ToolCall
+from fallback.proxy.ask import Ask
+from fallback.proxy.settings import ModelSettings
 from fallback.rendering.opening import Opening
+from fallback.routing import Route
 
-__all__ = ["Baselines", "Deciding", "Questions"]
+__all__ = ["Baselines", "Deciding", "Questions", "decide_of", "nothing_asked"]
 
 Question = tuple[GenerationRequest, tuple[str, ...]]
 Questions = Generator[Question, Scores, None]
@@ -27,6 +38,21 @@ Questions = Generator[Question, Scores, None]
 
 _NOTHING = Opening("")
 _MOST_BASELINES = 256
+
+
+def decide_of(settings: ModelSettings, route: Route) -> Decide | None:
+    """How it is decided, if the settings or what was measured say so."""
+    margin = route.advice.decide if route.advice is not None else None
+    wanted = settings.decide if settings.decide is not None else margin is not None
+    if not wanted:
+        return None
+    return Decide() if margin is None else Decide(margin=margin)
+
+
+def nothing_asked(ask: Ask) -> Ask:
+    """The same, of a question that asks for nothing, behind the same rules."""
+    rules = takewhile(lambda message: message.role == "system", ask.messages)
+    return replace(ask, messages=(*rules, Message(role="user", content=CONTENT_FREE)))
 
 
 class Baselines:

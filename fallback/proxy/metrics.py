@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from fallback.proxy.course import Record
+from fallback.proxy.record import Record
 
 __all__ = ["Metrics", "Uncounted"]
 
@@ -60,8 +60,11 @@ class Metrics:
             self.repairs.labels(repair.partition(" ")[0]).inc()
         for problem in record.problems:
             self.problems.labels(problem).inc()
-        self.tokens.labels("prompt").inc(record.usage.prompt_tokens)
-        self.tokens.labels("completion").inc(record.usage.completion_tokens)
+        prompt = record.usage.prompt_tokens + record.deciding.prompt_tokens
+        self.tokens.labels("prompt").inc(prompt)
+        self.tokens.labels("completion").inc(
+            record.usage.completion_tokens + record.deciding.completion_tokens
+        )
         if record.upstream_error:
             self.errors.labels(record.upstream_error).inc()
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fallback.proxy.ask import Ask
-from fallback.proxy.course import Record
 from fallback.proxy.events import Event, Failed, Finished
 from fallback.proxy.http import Incoming
 from fallback.proxy.metrics import Metrics
+from fallback.proxy.record import Record
 
 __all__ = ["JsonLines", "Observation", "Observer", "request_id"]
 
@@ -133,6 +133,7 @@ class Observation:
             "problems": record.problems,
             "suppressed": record.suppressed,
             "decided": record.decided,
+            "deciding_tokens": record.deciding.prompt_tokens or "",
             "prompt_tokens": record.usage.prompt_tokens,
             "completion_tokens": record.usage.completion_tokens,
             "first_seconds": None if self._first is None else round(self._first, 4),

@@ -16,7 +16,7 @@ from proxy_servers import Pair, serving
 from fallback.engine.core import Engine
 from fallback.engine.models import DEFAULT_MODEL
 from fallback.proxy import create_app
-from fallback.proxy.settings import Settings
+from fallback.proxy.settings import ModelSettings, Settings
 from fallback.testing import scripted_server
 from fallback.testing.scripted_server import Model, Reply
 
@@ -126,8 +126,6 @@ def test_clients_of_ollama_find_the_models_too(servers: Pair) -> None:
 
 
 def test_native_mode_is_refused_where_the_server_s_tools_are_not_used(servers: Pair) -> None:
-    from fallback.proxy.settings import ModelSettings
-
     settings = Settings(upstream=f"{servers.upstream}/v1", default=ModelSettings(mode="native"))
     with serving(create_app(settings)) as url:
         body = {"model": "call", "messages": [QUESTION], "tools": [ADD]}
@@ -154,3 +152,38 @@ def test_the_embedded_engine_answers_behind_the_adapter(engine: Engine) -> None:
     assert json.loads(call.function.arguments) == {"a": 1234, "b": 4321}
     assert reply.usage is not None
     assert reply.usage.prompt_tokens > 50
+
+
+@pytest.mark.engine
+def test_the_adapter_decides_on_several_calls_of_a_real_model(engine: Engine) -> None:
+    """Asked freely, the model writes one call with the city twice, of which nothing may run."""
+    weather: Any = {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "Current weather in a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+    default = ModelSettings(mode="prompt", decide=True)
+    settings = Settings(upstream="embedded", default=default)
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(serving(create_app(settings)))
+        client = stack.enter_context(
+            openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+        )
+
+        stream = client.chat.completions.create(
+            model=DEFAULT_MODEL,
+            messages=[{"role": "user", "content": "What is the weather in Oslo and in Bergen?"}],
+            tools=[weather],
+            stream=True,
+        )
+        deltas = [choice.delta for chunk in stream for choice in chunk.choices]
+    told = [call.function for delta in deltas for call in delta.tool_calls or ()]
+    calls = [json.loads(call.arguments or "{}") for call in told if call is not None]
+    assert [call["city"].casefold() for call in calls] == ["oslo", "bergen"]

@@ -147,6 +147,15 @@ def test_several_calls_are_decided_on_one_after_the_other(stream: bool, live: bo
     assert last == "tool_calls"
 
 
+def test_a_client_is_told_the_tokens_of_its_prompt_once() -> None:
+    """Some clients go by them for their window, and deciding asks for the same prompt again."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 7}
+    replies = [{**reply, "usage": usage} for reply in (WEATHER, TIME)]
+    upstream = Upstream(*replies, scores=Model("get_weather", further=["get_time"]))
+    told = asked(upstream)["usage"]
+    assert (told["prompt_tokens"], told["completion_tokens"]) == (100, 14)
+
+
 def test_the_same_call_once_more_is_left_out() -> None:
     upstream = Upstream(WEATHER, WEATHER, scores=Model("get_weather", further=["get_weather"] * 3))
     assert len(calls(asked(upstream))) == 1

@@ -15,10 +15,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from fallback.messages import Message, Usage
 from fallback.proxy.ask import Ask
-from fallback.proxy.course import Record
 from fallback.proxy.events import Event, Failed, Failure, Finished, TextDelta
 from fallback.proxy.http import Incoming
 from fallback.proxy.observe import JsonLines, Observer, request_id
+from fallback.proxy.record import Record
 
 ASK = Ask(wire="chat", model="m", messages=(Message(role="user", content="hush"),))
 RECORD = Record(
