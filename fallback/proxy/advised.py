@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import replace
 from typing import Any
 
 from fallback.backend import ModelInfo
+from fallback.errors import CapabilityError
 from fallback.profiles import Profiles
 from fallback.proxy.settings import ModelSettings, Settings
 from fallback.routing import Advice, Route, choose
 
 __all__ = ["Advisor"]
+
+_log = logging.getLogger("fallback.proxy")
 
 _FRESH_SECONDS = 5.0
 """How long what was read of a profile is believed; a new calibration counts after that."""
@@ -67,9 +71,11 @@ class Advisor:
             return None  # a reply cannot go on behind results that only the client has
         return found
 
-    def cannot_decide(self, info: ModelInfo) -> None:
-        """The server tells no log-probabilities of this model."""
-        self._undecidable.add(_key(info))
+    def cannot_decide(self, info: ModelInfo, error: CapabilityError) -> None:
+        """Remember, and say once, that this model is asked without from now on."""
+        if _key(info) not in self._undecidable:
+            self._undecidable.add(_key(info))
+            _log.warning("%s is asked without deciding first: %s", info.name, error)
 
 
 def _key(info: ModelInfo) -> str:

@@ -87,9 +87,9 @@ class Answerer:
                 if course.undecided:
                     try:
                         events = await self._decide(ask, course, info, backend)
-                    except CapabilityError:
+                    except CapabilityError as error:
                         # Nothing has gone out; from now on this model is asked another way.
-                        self._advisor.cannot_decide(info)
+                        self._advisor.cannot_decide(info, error)
                         course = await self._course(ask, info)
                         told(course.record)
                         backend = await self._models.backend(course.settings.endpoint)

@@ -152,20 +152,19 @@ class Course:
         prompted = self.record.mode == "prompt" and self.deciding.settings is not None
         return asked and prompted and self.wants_tools
 
-    def decide(self, action: Generate, key: object, known: Baselines) -> Questions:
+    def decide(self, action: Generate, model: str, known: Baselines) -> Questions:
         """Ask what has to be known for that.
 
         Args:
             action: the request for the reply, as it is without a decision.
-            key: of the model.
+            model: its name and digest.
             known: what was found out for earlier answers.
         """
         asked = action.request
         if self._outlet.calls:
             return self.deciding.again(asked)
-        nothing = self._nothing_asked()
-        told = replace(asked, messages=nothing)
-        return self.deciding.first(asked, told, (key, self._dialect.name, nothing), known)
+        nothing = replace(asked, messages=self._nothing_asked())
+        return self.deciding.first(asked, nothing, model, known)
 
     def _nothing_asked(self) -> tuple[Message, ...]:
         """The messages of a question that asks for nothing, with the same tools and rules."""

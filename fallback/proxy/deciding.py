@@ -6,8 +6,10 @@ they are written. No I/O here: the questions are yielded, and answered by :mod:`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import takewhile
 
 from fallback.backend import GenerationRequest, Scores
@@ -59,20 +61,25 @@ class Baselines:
     """What the names of tools have when nothing is asked, of the prompts that were seen last."""
 
     def __init__(self) -> None:
-        self._known: dict[object, tuple[float, ...]] = {}
+        self._known: dict[bytes, tuple[float, ...]] = {}
 
-    def get(self, key: object) -> tuple[float, ...] | None:
+    def get(self, key: bytes) -> tuple[float, ...] | None:
         """What is known of a prompt."""
         found = self._known.pop(key, None)
         if found is not None:
             self._known[key] = found  # the last to go
         return found
 
-    def keep(self, key: object, logprobs: tuple[float, ...]) -> None:
+    def keep(self, key: bytes, logprobs: tuple[float, ...]) -> None:
         """Remember it; what was not asked for longest goes."""
         self._known[key] = logprobs
         if len(self._known) > _MOST_BASELINES:
             self._known.pop(next(iter(self._known)))
+
+
+def _digest(*parts: str) -> bytes:
+    """What stands for a prompt, which may be long."""
+    return sha256(json.dumps(parts).encode()).digest()
 
 
 @dataclass(slots=True)
@@ -103,20 +110,21 @@ class Deciding:
         return bool(self._tool)
 
     def first(
-        self, asked: GenerationRequest, nothing: GenerationRequest, key: object, known: Baselines
+        self, asked: GenerationRequest, nothing: GenerationRequest, model: str, known: Baselines
     ) -> Questions:
         """Decide on the tool that the answer calls first, if any: see :attr:`begins`.
 
         Args:
             asked: the request for the reply.
             nothing: the same, of a question that asks for nothing.
-            key: tells ``nothing`` from those of other prompts and models.
+            model: its name and digest.
             known: what was found out for earlier answers.
         """
         if self.settings is None:
             return
         names = self.tools.names
         choices = first(names, self.dialect)
+        key = _digest(model, self.dialect.name, *(m.content for m in nothing.messages))
         free = known.get(key)
         if free is None:
             free = (yield replace(nothing, prefill=choices.prefill), choices.values).logprobs

@@ -235,7 +235,9 @@ def test_what_names_have_of_themselves_is_found_out_once() -> None:
     assert nothing == ["N/A"]
 
 
-def test_a_server_that_tells_no_probabilities_is_asked_without() -> None:
+def test_a_server_that_tells_no_probabilities_is_asked_without(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     upstream = Upstream("Fine.", "Fine.")
     client = Client(upstream)
 
@@ -245,6 +247,8 @@ def test_a_server_that_tells_no_probabilities_is_asked_without() -> None:
 
     assert anyio.run(run) == ["Fine.", "Fine."]
     assert "get_weather" in upstream.model.requests[0].messages[0].content
+    (line,) = caplog.messages
+    assert line.startswith("m is asked without deciding first: the script has no scores")
 
 
 @pytest.mark.parametrize(
@@ -290,9 +294,10 @@ def test_it_is_a_setting_of_models(tmp_path: Path) -> None:
 
 def test_the_least_used_of_too_many_baselines_goes() -> None:
     known = Baselines()
-    for number in range(256):
-        known.keep(number, (float(number),))
-    assert known.get(0) == (0.0,)
-    known.keep(256, (0.0,))
-    assert known.get(0) == (0.0,)
-    assert known.get(1) is None
+    first, second, *others, last = (bytes([n % 256, n // 256]) for n in range(257))
+    for key in (first, second, *others):
+        known.keep(key, (0.5,))
+    assert known.get(first) == (0.5,)
+    known.keep(last, (0.0,))
+    assert known.get(first) == (0.5,)
+    assert known.get(second) is None
