@@ -17,7 +17,8 @@ How a request travels, and where a new wire plugs in::
 * ``wires`` has one module per wire. A wire decodes, which never raises on any JSON but
   ``Refused``, and encodes, which is pure. ``history``, ``content`` and ``toolset`` are what
   decoders share: any client's conversation, content parts and tools become ours there.
-* ``answer`` is the core: it chooses the mode, renders, sends, reads and corrects. It knows no wire.
+* ``answer`` is the core: it chooses the mode, renders, sends, reads and corrects; ``course`` and
+  ``deciding`` say what is next. It knows no wire.
 * ``gateway`` has the routes and no framework: ``await gateway.handle(incoming)`` is all that the
   ASGI application (``app``) and an in-process transport need. ``delivery`` starts a stream early,
   keeps it alive, and ends the generation when the client has gone.
