@@ -78,9 +78,9 @@ def _measured(path: Path) -> Iterator[_Measured]:
     tried = Counter(record["way"] for record in records)
     main = tuple(way for way in MAIN if way in tried)
     rest = tuple(way for way in tried if way not in main and tried[way] >= ENOUGH)
+    cases, runs = read_cases(path), list(read_runs(path))
     for ways in [main, main + rest] if rest else [main]:
-        asked = _asked_in(ways, records)
-        content = content_of(asked, read_cases(path), list(read_runs(path)))
+        content = content_of(_asked_in(ways, records), cases, runs)
         yield _Measured(path.name, model, ways, content)
 
 

@@ -18,6 +18,18 @@ ADD: Any = {
         },
     },
 }
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Current weather in a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "description": "the city's name"}},
+            "required": ["city"],
+        },
+    },
+}
 QUESTION: Any = {"role": "user", "content": "What is 1 + 2?"}
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
 OTHER = '```tool_call\n{"name": "add", "arguments": {"a": 3, "b": 4}}\n```'

@@ -33,8 +33,9 @@ from fallback.loop.deciding import (
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
+from fallback.loop.repetition import copies
 from fallback.loop.turn import TurnLoop
-from fallback.messages import Message, ToolCall
+from fallback.messages import Message
 
 __all__ = ["DecidedLoop"]
 
@@ -99,7 +100,8 @@ class DecidedLoop(TurnLoop):
             if longer.error is not None:
                 break
             self.record.spend(generation.usage)
-            if _repeats(longer.reading.calls):
+            calls = longer.reading.calls
+            if calls and calls[-1].id in copies(calls):
                 self.record.note("the same call once more was left out")
                 return replace(generation, usage=longer.usage)
             generation = longer
@@ -189,11 +191,3 @@ class _Refused(Exception):  # not an error; it only travels like one
 
 class _Unable(Exception):  # not an error; it only travels like one
     """The server cannot score."""
-
-
-def _repeats(calls: tuple[ToolCall, ...]) -> bool:
-    """Whether the last call has been made before in the same reply."""
-    if not calls:
-        return False
-    *before, last = calls
-    return any((call.name, call.arguments) == (last.name, last.arguments) for call in before)

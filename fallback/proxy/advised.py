@@ -14,7 +14,7 @@ from fallback.profiles import Profiles
 from fallback.proxy.settings import ModelSettings, Settings
 from fallback.routing import Advice, Route, choose
 
-__all__ = ["Advisor"]
+__all__ = ["Advisor", "model_key"]
 
 _log = logging.getLogger("fallback.proxy")
 
@@ -50,7 +50,7 @@ class Advisor:
             CapabilityError: it does not write text.
         """
         settings = self.settings.for_model(model)
-        if settings.decide and _key(info) in self._undecidable:
+        if settings.decide and model_key(info) in self._undecidable:
             settings = replace(settings, decide=False)
         advice = await self._advice(settings, info) if settings.mode == "auto" else None
         route = choose(info, settings.mode, advice)
@@ -59,13 +59,13 @@ class Advisor:
     async def _advice(self, settings: ModelSettings, info: ModelInfo) -> Advice | None:
         if not info.digest:
             return None  # it would not be recognised
-        key = (settings.profile, _key(info), info.family)
+        key = (settings.profile, model_key(info), info.family)
         known = self._known.get(key)
         if known is None or time.monotonic() - known[0] > _FRESH_SECONDS:
             found = await asyncio.to_thread(self._profiles[settings.profile].advice, info)
             known = self._known[key] = (time.monotonic(), found)
         found = known[1]
-        if found is not None and found.decide is not None and _key(info) in self._undecidable:
+        if found is not None and found.decide is not None and model_key(info) in self._undecidable:
             found = found.otherwise
         if found is not None and found.dialect is not None and found.dialect.inline:
             return None  # a reply cannot go on behind results that only the client has
@@ -73,12 +73,13 @@ class Advisor:
 
     def cannot_decide(self, info: ModelInfo, error: CapabilityError) -> None:
         """Remember, and say once, that this model is asked without from now on."""
-        if _key(info) not in self._undecidable:
-            self._undecidable.add(_key(info))
+        if model_key(info) not in self._undecidable:
+            self._undecidable.add(model_key(info))
             _log.warning("%s is asked without deciding first: %s", info.name, error)
 
 
-def _key(info: ModelInfo) -> str:
+def model_key(info: ModelInfo) -> str:
+    """What a model is known by: under one name there may be another tomorrow."""
     return f"{info.name}@{info.digest}"
 
 

@@ -15,7 +15,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import Generate, Generation
 from fallback.loop.reply import Reply
 from fallback.parsing.events import Event as Parsed
-from fallback.proxy.advised import Advisor
+from fallback.proxy.advised import Advisor, model_key
 from fallback.proxy.ask import Ask
 from fallback.proxy.course import Course
 from fallback.proxy.deciding import Baselines
@@ -111,7 +111,7 @@ class Answerer:
         """
         info = await self._models.describe(ask.model)
         told = (await self._course(ask, info)).rendered()
-        return self._windows.guess(_key(info), told.request.messages, told.extra_chars)
+        return self._windows.guess(model_key(info), told.request.messages, told.extra_chars)
 
     async def window(self, model: str) -> int | None:
         """The window that a model is always given, in tokens; ``None`` if it is chosen each time.
@@ -147,7 +147,7 @@ class Answerer:
             CapabilityError: the server cannot say, and this is the first that is asked of it.
         """
         action, _ = self._action(ask, course, info, course.rendered())
-        questions = course.decide(action, _key(info), self._baselines)
+        questions = course.decide(action, model_key(info), self._baselines)
         try:
             request, values = next(questions)
             while True:
@@ -188,7 +188,7 @@ class Answerer:
     def _action(
         self, ask: Ask, course: Course, info: ModelInfo, told: Rendered
     ) -> tuple[Generate, int]:
-        key = _key(info)
+        key = model_key(info)
         messages = told.request.messages
         guessed = self._windows.guess(key, messages, told.extra_chars)
         asked = ask.options.get("num_predict")
@@ -210,13 +210,9 @@ class Answerer:
         """With the tokens of the prompt, guessed where the reply was ended before they came."""
         usage = generation.usage
         if usage.prompt_tokens:
-            self._windows.learn(_key(info), guessed, usage.prompt_tokens)
+            self._windows.learn(model_key(info), guessed, usage.prompt_tokens)
             return generation
         return replace(generation, usage=replace(usage, prompt_tokens=guessed))
-
-
-def _key(info: ModelInfo) -> str:
-    return f"{info.name}@{info.digest}"
 
 
 def _heard(batch: list[Chunk], reply: Reply, course: Course) -> tuple[list[Event], bool]:

@@ -25,7 +25,7 @@ from fallback.errors import (
     CapabilityError,
 )
 from fallback.limits import Limits
-from fallback.loop import Generate, Generation
+from fallback.loop import Decide, Generate, Generation
 from fallback.loop.asides import EMPTY
 from fallback.loop.echo import COPIED, echoes_example
 from fallback.messages import Message, Problem, Reading, ToolCall
@@ -87,8 +87,9 @@ class Course:
         self._left = max(settings.corrections, 0)
         self._aside = ""
         self._plain = False
-        self.deciding = Deciding(decide_of(settings, route), self._tools, self._dialect, limits)
-        self.undecided = self._may_decide
+        decide = decide_of(settings, route)
+        self.deciding = Deciding(decide or Decide(), self._tools, self._dialect, limits)
+        self.undecided = decide is not None and self._is_question
         self._outlet = Outlet(ask, id_prefix)
         self._held: list[str] = []
         self.done = False
@@ -143,14 +144,13 @@ class Course:
     # Deciding -----------------------------------------------------------------------------------
 
     @property
-    def _may_decide(self) -> bool:
-        """Only before the first reply to a question: behind results and in corrections the model
-        goes on by itself, and what has to be a call is no question.
+    def _is_question(self) -> bool:
+        """Whether the model may answer or call. Behind results it goes on by itself, and what has
+        to be a call is no question.
         """
         last = self._ask.messages[-1] if self._ask.messages else None
         asked = last is not None and last.role == "user" and self._ask.tool_choice == "auto"
-        prompted = self.record.mode == "prompt" and self.deciding.settings is not None
-        return asked and prompted and self.wants_tools
+        return asked and self.record.mode == "prompt" and self.wants_tools
 
     def decide(self, action: Generate, model: str, known: Baselines) -> Questions:
         """Ask what has to be known for that.

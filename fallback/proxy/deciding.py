@@ -26,8 +26,10 @@ from fallback.loop.deciding import (
     decided_again,
     first,
 )
+from fallback.loop.repetition import copies
 from fallback.messages import Message, ToolCall
 from fallback.proxy.ask import Ask
+from fallback.proxy.kept import Kept
 from fallback.proxy.settings import ModelSettings
 from fallback.rendering.opening import Opening
 from fallback.routing import Route
@@ -38,8 +40,10 @@ Question = tuple[GenerationRequest, tuple[str, ...]]
 Questions = Generator[Question, Scores, None]
 """Asks how probable it is that a reply goes on with each of the values."""
 
+Baselines = Kept[bytes, tuple[float, ...]]
+"""What the names of tools have when nothing is asked, of the prompts that were seen last."""
+
 _NOTHING = Opening("")
-_MOST_BASELINES = 256
 
 
 def decide_of(settings: ModelSettings, route: Route) -> Decide | None:
@@ -57,26 +61,6 @@ def nothing_asked(ask: Ask) -> Ask:
     return replace(ask, messages=(*rules, Message(role="user", content=CONTENT_FREE)))
 
 
-class Baselines:
-    """What the names of tools have when nothing is asked, of the prompts that were seen last."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, tuple[float, ...]] = {}
-
-    def get(self, key: bytes) -> tuple[float, ...] | None:
-        """What is known of a prompt."""
-        found = self._known.pop(key, None)
-        if found is not None:
-            self._known[key] = found  # the last to go
-        return found
-
-    def keep(self, key: bytes, logprobs: tuple[float, ...]) -> None:
-        """Remember it; what was not asked for longest goes."""
-        self._known[key] = logprobs
-        if len(self._known) > _MOST_BASELINES:
-            self._known.pop(next(iter(self._known)))
-
-
 def _digest(*parts: str) -> bytes:
     """What stands for a prompt, which may be long."""
     return sha256(json.dumps(parts).encode()).digest()
@@ -87,14 +71,14 @@ class Deciding:
     """The decisions of one answer.
 
     Attributes:
-        settings: how it is decided; ``None`` where it is not.
+        settings: how it is decided.
         tools: those on offer.
         dialect: how calls are written.
         limits: of one reply.
         notes: what was decided, for the log.
     """
 
-    settings: Decide | None
+    settings: Decide
     tools: Catalogue
     dialect: Dialect
     limits: Limits
@@ -120,8 +104,6 @@ class Deciding:
             model: its name and digest.
             known: what was found out for earlier answers.
         """
-        if self.settings is None:
-            return
         names = self.tools.names
         choices = first(names, self.dialect)
         key = _digest(model, self.dialect.name, *(m.content for m in nothing.messages))
@@ -137,8 +119,6 @@ class Deciding:
 
     def again(self, asked: GenerationRequest) -> Questions:
         """Decide on another call, behind those of the last reply."""
-        if self.settings is None:
-            return
         names = self.tools.names
         choices = another(names, self.dialect, self._written, self._opened)
         given = yield replace(asked, prefill=choices.prefill), choices.values
@@ -167,8 +147,6 @@ class Deciding:
 
     def heard(self, generation: Generation) -> bool:
         """Whether it is to be decided on another call, behind those of this reply."""
-        if self.settings is None:
-            return False
         calls = generation.reading.calls
         more = len(calls) > len(self._made) and not self.made_before(calls[-1])
         self._made, self._written = calls, generation.raw
@@ -176,7 +154,7 @@ class Deciding:
 
     def made_before(self, call: ToolCall) -> bool:
         """Whether a reply that goes on makes a call that it has made already."""
-        return any((c.name, c.arguments) == (call.name, call.arguments) for c in self._made)
+        return call.id in copies((*self._made, call))
 
     @property
     def began(self) -> bool:

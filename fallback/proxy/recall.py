@@ -9,31 +9,25 @@ is a convenience: a server that has forgotten it answers without tools.
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from dataclasses import replace
 
 from fallback.catalogue import Catalogue
 from fallback.proxy.ask import Ask
+from fallback.proxy.kept import Kept
 
 __all__ = ["Recall"]
-
-_KEPT = 256
 
 
 class Recall:
     """Remembers the tools of the last conversations."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, Catalogue] = OrderedDict()
+        self._kept = Kept[bytes, Catalogue]()
 
     def completed(self, ask: Ask, client: str) -> Ask:
         """The ask with the tools of its conversation, should they be missing."""
         if len(ask.catalogue):
-            key = _key(ask, client)
-            self._kept[key] = ask.catalogue
-            self._kept.move_to_end(key)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._kept.keep(_key(ask, client), ask.catalogue)
             return ask
         if not ask.extra.get("tools_left_out") or ask.messages[-1].role != "tool":
             return ask

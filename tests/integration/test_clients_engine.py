@@ -10,6 +10,7 @@ from typing import Any
 import ollama
 import openai
 import pytest
+from proxy_models import WEATHER
 from serving_child import serving_child
 
 from fallback.engine import models
@@ -17,18 +18,6 @@ from fallback.engine import models
 pytestmark = pytest.mark.engine
 
 QUESTION: Any = {"role": "user", "content": "What is the weather in Oslo?"}
-WEATHER: Any = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Current weather in a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string", "description": "the city's name"}},
-            "required": ["city"],
-        },
-    },
-}
 
 
 def get_weather(city: str) -> str:

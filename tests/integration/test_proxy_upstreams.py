@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from proxy_models import ADD, QUESTION
+from proxy_models import ADD, QUESTION, WEATHER
 from proxy_servers import Pair, serving
 
 from fallback.engine.core import Engine
@@ -157,18 +157,6 @@ def test_the_embedded_engine_answers_behind_the_adapter(engine: Engine) -> None:
 @pytest.mark.engine
 def test_the_adapter_decides_on_several_calls_of_a_real_model(engine: Engine) -> None:
     """Asked freely, the model writes one call with the city twice, of which nothing may run."""
-    weather: Any = {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Current weather in a city.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-    }
     default = ModelSettings(mode="prompt", decide=True)
     settings = Settings(upstream="embedded", default=default)
     with contextlib.ExitStack() as stack:
@@ -180,7 +168,7 @@ def test_the_adapter_decides_on_several_calls_of_a_real_model(engine: Engine) ->
         stream = client.chat.completions.create(
             model=DEFAULT_MODEL,
             messages=[{"role": "user", "content": "What is the weather in Oslo and in Bergen?"}],
-            tools=[weather],
+            tools=[WEATHER],
             stream=True,
         )
         deltas = [choice.delta for chunk in stream for choice in chunk.choices]

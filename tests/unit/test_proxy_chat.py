@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from proxy_models import ADD, QUESTION
+from scripted_upstream import Scripted
 
-from fallback.backend import ModelInfo
 from fallback.errors import (
     BackendConnectionError,
     BackendProtocolError,
@@ -20,27 +20,10 @@ from fallback.errors import (
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming
 from fallback.proxy.settings import ModelSettings, Settings
-from fallback.testing import ScriptedBackend
 
 PATH = "/v1/chat/completions"
 CALL = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
 WRONG = '```tool_call\n{"name": "add", "arguments": {"a": "one", "b": 2}}\n```'
-
-
-class Scripted:
-    """An upstream whose one model is written down."""
-
-    def __init__(self, *replies: Any, **more: Any) -> None:
-        self.model = ScriptedBackend(replies, **more)
-
-    async def describe(self, model: str) -> ModelInfo:
-        return await self.model.adescribe(model)
-
-    async def backend(self, endpoint: str) -> ScriptedBackend:
-        return self.model
-
-    async def aclose(self) -> None:
-        pass
 
 
 def asked(upstream: Scripted, settings: Settings | None = None, /, **body: Any) -> tuple[int, str]:

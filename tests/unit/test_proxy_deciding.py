@@ -10,17 +10,16 @@ from typing import Any
 
 import anyio
 import pytest
-from deciding_kit import Model, Scores, call
+from deciding_kit import Model, call
 from profile_kit import measured
+from scripted_upstream import Scripted
 
 from fallback.backend import GenerationRequest
 from fallback.errors import BackendConnectionError, BackendStatusError
 from fallback.proxy.config import load_settings
-from fallback.proxy.deciding import Baselines
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming
 from fallback.proxy.settings import ModelSettings, Settings
-from fallback.testing import ScriptedBackend
 
 QUESTION = {"role": "user", "content": "What is it like in Oslo?"}
 WEATHER = call("get_weather", '{"city": "Oslo"}')
@@ -40,24 +39,10 @@ def tool(name: str, parameter: str) -> dict[str, Any]:
 TOOLS = [tool("get_weather", "city"), tool("get_time", "zone")]
 
 
-class Upstream:
-    def __init__(self, *replies: Any, scores: Scores | None = None) -> None:
-        self.model = ScriptedBackend(replies, capabilities=[], scores=scores)
-
-    async def describe(self, model: str) -> Any:
-        return await self.model.adescribe(model)
-
-    async def backend(self, endpoint: str) -> ScriptedBackend:
-        return self.model
-
-    async def aclose(self) -> None:
-        pass
-
-
 class Client:
     """Asks one gateway, and keeps what it is told."""
 
-    def __init__(self, upstream: Upstream, settings: Settings | ModelSettings = DECIDES) -> None:
+    def __init__(self, upstream: Scripted, settings: Settings | ModelSettings = DECIDES) -> None:
         served: Any = upstream
         given = settings if isinstance(settings, Settings) else Settings(default=settings)
         self.gateway = Gateway(given, upstream=served)
@@ -77,7 +62,7 @@ class Client:
         return {"deltas": [json.loads(line) for line in lines if line.startswith("{")]}
 
 
-def asked(upstream: Upstream, settings: ModelSettings = DECIDES, **more: Any) -> dict[str, Any]:
+def asked(upstream: Scripted, settings: ModelSettings = DECIDES, **more: Any) -> dict[str, Any]:
     client = Client(upstream, settings)
 
     async def run() -> dict[str, Any]:
@@ -104,7 +89,7 @@ def streamed(answer: dict[str, Any]) -> list[tuple[int, str | None, str]]:
 
 
 def test_the_call_that_was_decided_on_is_begun_and_held_to_its_schema() -> None:
-    upstream = Upstream(WEATHER, scores=Model("get_weather"))
+    upstream = Scripted(WEATHER, scores=Model("get_weather"))
     answer = asked(upstream)
     assert [name for name, _ in calls(answer)] == ["get_weather"]
     assert json.loads(calls(answer)[0][1]) == {"city": "Oslo"}
@@ -116,7 +101,7 @@ def test_the_call_that_was_decided_on_is_begun_and_held_to_its_schema() -> None:
 
 
 def test_where_none_is_decided_on_no_tool_is_offered() -> None:
-    upstream = Upstream("Fine.", scores=Model("none"))
+    upstream = Scripted("Fine.", scores=Model("none"))
     answer = asked(upstream)
     assert answer["choices"][0]["message"]["content"] == "Fine."
     assert answer["choices"][0]["finish_reason"] == "stop"
@@ -126,7 +111,7 @@ def test_where_none_is_decided_on_no_tool_is_offered() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("live", [False, True])
 def test_several_calls_are_decided_on_one_after_the_other(stream: bool, live: bool) -> None:
-    upstream = Upstream(WEATHER, TIME, scores=Model("get_weather", further=["get_time"]))
+    upstream = Scripted(WEATHER, TIME, scores=Model("get_weather", further=["get_time"]))
     client = Client(upstream, Settings(default=DECIDES, stream_arguments=live))
 
     async def run() -> dict[str, Any]:
@@ -151,18 +136,27 @@ def test_a_client_is_told_the_tokens_of_its_prompt_once() -> None:
     """Some clients go by them for their window, and deciding asks for the same prompt again."""
     usage = {"prompt_tokens": 100, "completion_tokens": 7}
     replies = [{**reply, "usage": usage} for reply in (WEATHER, TIME)]
-    upstream = Upstream(*replies, scores=Model("get_weather", further=["get_time"]))
+    upstream = Scripted(*replies, scores=Model("get_weather", further=["get_time"]))
     told = asked(upstream)["usage"]
     assert (told["prompt_tokens"], told["completion_tokens"]) == (100, 14)
 
 
 def test_the_same_call_once_more_is_left_out() -> None:
-    upstream = Upstream(WEATHER, WEATHER, scores=Model("get_weather", further=["get_weather"] * 3))
+    upstream = Scripted(WEATHER, WEATHER, scores=Model("get_weather", further=["get_weather"] * 3))
     assert len(calls(asked(upstream))) == 1
 
 
+def test_calls_are_the_same_as_everywhere_else_in_the_loop() -> None:
+    """Python takes 1 for true."""
+    parameters = {"type": "object", "properties": {"to": {"type": ["integer", "boolean"]}}}
+    switch = {"type": "function", "function": {"name": "switch", "parameters": parameters}}
+    replies = [call("switch", '{"to": 1}'), call("switch", '{"to": true}')]
+    upstream = Scripted(*replies, scores=Model("switch", further=["switch"]))
+    assert len(calls(asked(upstream, tools=[switch]))) == 2
+
+
 def test_one_call_at_a_time_is_one_call() -> None:
-    upstream = Upstream(WEATHER, scores=Model("get_weather", further=["get_time"]))
+    upstream = Scripted(WEATHER, scores=Model("get_weather", further=["get_time"]))
     assert len(calls(asked(upstream, parallel_tool_calls=False))) == 1
 
 
@@ -191,7 +185,8 @@ def test_only_a_free_reply_to_a_question_is_decided(more: dict[str, Any]) -> Non
     model = Model("get_weather")
     reply = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
     asked(
-        Upstream(reply if more.get("tool_choice") == "required" else "Fine.", scores=model), **more
+        Scripted(reply if more.get("tool_choice") == "required" else "Fine.", scores=model),
+        **more,
     )
     assert model.asked == []
 
@@ -199,7 +194,7 @@ def test_only_a_free_reply_to_a_question_is_decided(more: dict[str, Any]) -> Non
 def test_a_call_that_is_not_valid_is_corrected_freely() -> None:
     wrong = call("get_weather", '{"town": "Oslo"}')
     right = '```tool_call\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
-    upstream = Upstream(wrong, right, scores=Model("get_weather"))
+    upstream = Scripted(wrong, right, scores=Model("get_weather"))
     assert calls(asked(upstream)) == [("get_weather", '{"city": "Oslo"}')]
     assert upstream.model.requests[1].prefill == ""
 
@@ -208,12 +203,12 @@ def test_a_profile_says_so_with_its_margin(profile_folder: Path) -> None:
     way = {"way": "decide:4.9", "dialect": "fenced", "decide": 4.9}
     measured(profile_folder, **way)
     settings = ModelSettings()
-    assert calls(asked(Upstream(WEATHER, scores=Model("get_weather")), settings))
+    assert calls(asked(Scripted(WEATHER, scores=Model("get_weather")), settings))
     measured(profile_folder, **way | {"way": "decide:5.1", "decide": 5.1})
-    assert not calls(asked(Upstream("Fine.", scores=Model("get_weather")), settings))
+    assert not calls(asked(Scripted("Fine.", scores=Model("get_weather")), settings))
     off = replace(settings, decide=False)
     model = Model("get_weather")
-    assert not calls(asked(Upstream("Fine.", scores=model), off))
+    assert not calls(asked(Scripted("Fine.", scores=model), off))
     assert model.asked == []
 
 
@@ -225,7 +220,7 @@ def test_what_names_have_of_themselves_is_found_out_once() -> None:
         nothing.extend(m.content for m in request.messages if m.content == "N/A")
         return model(request, values)
 
-    client = Client(Upstream(WEATHER, WEATHER, scores=scores))
+    client = Client(Scripted(WEATHER, WEATHER, scores=scores))
 
     async def run() -> None:
         await client.ask()
@@ -238,7 +233,7 @@ def test_what_names_have_of_themselves_is_found_out_once() -> None:
 def test_a_server_that_tells_no_probabilities_is_asked_without(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    upstream = Upstream("Fine.", "Fine.")
+    upstream = Scripted("Fine.", "Fine.")
     client = Client(upstream)
 
     async def run() -> list[str]:
@@ -260,7 +255,7 @@ def test_where_a_decision_fails_the_model_says_itself_what_it_calls(error: Excep
     def scores(request: GenerationRequest, values: Sequence[str]) -> Any:
         raise error
 
-    upstream = Upstream("Fine.", scores=scores)
+    upstream = Scripted("Fine.", scores=scores)
     answer = asked(upstream)
     assert answer["choices"][0]["message"]["content"] == "Fine."
 
@@ -273,12 +268,12 @@ def test_where_the_second_decision_fails_the_first_call_stands() -> None:
             raise BackendConnectionError("gone")
         return model(request, values)
 
-    assert len(calls(asked(Upstream(WEATHER, scores=scores)))) == 1
+    assert len(calls(asked(Scripted(WEATHER, scores=scores)))) == 1
 
 
 def test_a_server_that_does_not_let_a_reply_be_begun_is_asked_without() -> None:
     refused = BackendStatusError("no such schema", status=400)
-    upstream = Upstream(refused, "Fine.", scores=Model("get_weather"))
+    upstream = Scripted(refused, "Fine.", scores=Model("get_weather"))
     answer = asked(upstream)
     assert answer["choices"][0]["message"]["content"] == "Fine."
     assert [request.prefill for request in upstream.model.requests] == ["```tool_call\n", ""]
@@ -290,14 +285,3 @@ def test_it_is_a_setting_of_models(tmp_path: Path) -> None:
     settings = load_settings(config, environ={})
     assert (settings.for_model("m").decide, settings.default.decide) == (True, None)
     assert load_settings(config, environ={"FALLBACK_DECIDE": "no"}).default.decide is False
-
-
-def test_the_least_used_of_too_many_baselines_goes() -> None:
-    known = Baselines()
-    first, second, *others, last = (bytes([n % 256, n // 256]) for n in range(257))
-    for key in (first, second, *others):
-        known.keep(key, (0.5,))
-    assert known.get(first) == (0.5,)
-    known.keep(last, (0.0,))
-    assert known.get(first) == (0.5,)
-    assert known.get(second) is None

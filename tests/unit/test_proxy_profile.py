@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from profile_kit import measured, profile_of
+from scripted_upstream import Scripted
 
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.errors import ConfigurationError
@@ -20,7 +21,6 @@ from fallback.proxy.config import load_settings
 from fallback.proxy.gateway import Gateway
 from fallback.proxy.http import Incoming
 from fallback.proxy.settings import ModelSettings, Settings
-from fallback.testing import ScriptedBackend
 
 INFO = ModelInfo(name="m", digest="scripted")
 TOOL = {
@@ -30,26 +30,12 @@ TOOL = {
 CALL = "```tool_code\nping()\n```"
 
 
-class Upstream:
-    """One model that is written down, and where it was asked."""
-
-    def __init__(self, *replies: str) -> None:
-        self.model = ScriptedBackend(replies, capabilities=["tools"])
-        self.endpoints: list[str] = []
-
-    async def describe(self, model: str) -> ModelInfo:
-        return await self.model.adescribe(model)
-
-    async def backend(self, endpoint: str) -> ScriptedBackend:
-        self.endpoints.append(endpoint)
-        return self.model
-
-    async def aclose(self) -> None:
-        pass
+def upstream_of(*replies: str) -> Scripted:
+    return Scripted(*replies, capabilities=["tools"])
 
 
 def asked(
-    upstream: Upstream, default: ModelSettings | None = None
+    upstream: Scripted, default: ModelSettings | None = None
 ) -> tuple[list[str], list[GenerationRequest]]:
     """The calls that a client is told, and what the model was sent."""
 
@@ -71,13 +57,13 @@ def asked(
 
 def test_a_profile_decides_how_the_model_is_asked(profile_folder: Path) -> None:
     measured(profile_folder, endpoint="chat", num_ctx=2048, think=False, example=False)
-    upstream = Upstream(CALL)
+    upstream = upstream_of(CALL)
     calls, (request,) = asked(upstream)
     assert calls == ["ping"]
     assert upstream.endpoints == ["chat"]
     assert (request.mode, request.num_ctx, request.think) == ("prompt", 2048, False)
     assert "tool_code" in request.messages[0].content
-    _, (with_example,) = asked(Upstream(CALL), ModelSettings(example=True))
+    _, (with_example,) = asked(upstream_of(CALL), ModelSettings(example=True))
     assert with_example.messages[0].content != request.messages[0].content
 
 
@@ -97,7 +83,7 @@ def test_a_server_that_cannot_decide_is_asked_in_the_best_way_that_does_not(
     seen = [WayEvidence(name=w, n=n, rate=r, low=0.1, high=1.0) for w, (n, r) in ways.items()]
     evidence = replace(profile_of().evidence, ways=tuple(seen))
     measured(profile_folder, way="decide:3.9", dialect="fenced", decide=3.9, evidence=evidence)
-    upstream = Upstream(CALL)
+    upstream = upstream_of(CALL)
     calls, (request,) = asked(upstream)
     assert calls == ["ping"]
     assert (request.mode, upstream.endpoints) == (mode, ["generate", endpoint])
@@ -106,22 +92,22 @@ def test_a_server_that_cannot_decide_is_asked_in_the_best_way_that_does_not(
 
 def test_a_native_profile_can_leave_text_unread(profile_folder: Path) -> None:
     measured(profile_folder, way="native", mode="native", dialect="", read_text=False)
-    calls, (request,) = asked(Upstream(CALL))
+    calls, (request,) = asked(upstream_of(CALL))
     assert (calls, request.mode) == ([], "native")
-    calls, _ = asked(Upstream(CALL), ModelSettings(read_text=True))
+    calls, _ = asked(upstream_of(CALL), ModelSettings(read_text=True))
     assert calls == ["ping"]
 
 
 def test_the_operators_own_settings_go_before_it(profile_folder: Path) -> None:
     measured(profile_folder, endpoint="chat", num_ctx=2048)
     own = ModelSettings(dialect="fenced", endpoint="generate", num_ctx=4096)
-    upstream = Upstream(CALL)
+    upstream = upstream_of(CALL)
     _, (request,) = asked(upstream, own)
     assert upstream.endpoints == ["generate"]
     assert request.num_ctx == 4096
     assert "tool_code" not in request.messages[0].content
     for settings in (ModelSettings(mode="native"), ModelSettings(profile="off")):
-        _, (request,) = asked(Upstream(CALL), settings)
+        _, (request,) = asked(upstream_of(CALL), settings)
         assert request.mode == "native"
 
 
@@ -129,7 +115,7 @@ def test_a_stale_profile_is_logged_and_not_used(
     profile_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     save(replace(profile_of(INFO), digest="old"), profile_folder / file_name("m", "old"))
-    _, (request,) = asked(Upstream(CALL))
+    _, (request,) = asked(upstream_of(CALL))
     assert request.mode == "native"
     (line,) = caplog.messages
     assert "fallback calibrate m" in line
@@ -145,7 +131,7 @@ def test_the_file_of_settings_can_name_a_profile_beside_it(profile_folder: Path)
 
 
 def test_a_profile_that_cannot_be_read_keeps_the_server_from_starting(profile_folder: Path) -> None:
-    server: Any = Upstream()
+    server: Any = upstream_of()
     settings = Settings(default=ModelSettings(profile=str(profile_folder / "none.toml")))
     with pytest.raises(ConfigurationError, match="there is no such file"):
         Gateway(settings, upstream=server)
