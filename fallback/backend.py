@@ -187,10 +187,16 @@ class AsyncBackend(Protocol):
 class Scorer(Protocol):
     """A backend that can also say how probable a reply is; not every one can."""
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    def score(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """How probable it is that the reply goes on, behind ``prefill``, with each of the values.
 
-        A value counts as far as it differs from the others, and none is the beginning of another.
+        Args:
+            request: with the beginning of the reply.
+            values: none of them the beginning of another.
+            whole: whether something else may begin like a value, so that all of it counts;
+                otherwise it counts as far as it differs from the others.
 
         Raises:
             BackendError: also where log-probabilities are not to be had (``CapabilityError``,
@@ -202,6 +208,8 @@ class Scorer(Protocol):
 class AsyncScorer(Protocol):
     """The same, asynchronous."""
 
-    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    async def ascore(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """See :meth:`Scorer.score`."""
         ...

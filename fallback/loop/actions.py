@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fallback.backend import GenerationRequest, ModelInfo
+from fallback.backend import Chunk, GenerationRequest, ModelInfo
 from fallback.catalogue import Catalogue
 from fallback.errors import BackendError
 from fallback.limits import DEFAULT_LIMITS, Limits
@@ -75,6 +75,10 @@ class Generate:
         told: characters of ``request.prefill`` that were heard before: the reply goes on from an
             earlier one of the same step.
         place: where in a running text the reply goes on; ``None`` where it stands for itself.
+        draft: whether something of the reply may still be left out: nobody is told of it, and none
+            of its calls begins early.
+        given: the whole reply, which is read like one that comes from the server; that is not
+            asked. ``None`` where it is to be asked.
     """
 
     request: GenerationRequest
@@ -93,6 +97,8 @@ class Generate:
     early: Callable[[ToolCall], Job | None] | None = None
     told: int = 0
     place: Place | None = None
+    draft: bool = False
+    given: Chunk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +108,13 @@ class Score:
     Attributes:
         request: with the ``prefill`` that the values may follow.
         values: what the reply may go on with; none is the beginning of another.
+        whole: whether something else may begin like a value, see :class:`fallback.backend.Scorer`.
         delay: seconds to wait before asking.
     """
 
     request: GenerationRequest
     values: tuple[str, ...]
+    whole: bool = False
     delay: float = 0.0
 
 

@@ -2,9 +2,9 @@
 
 In the first stage the model writes nothing: only probabilities are looked at, of beginning a call
 and of the tools' names (:mod:`fallback.loop.deciding`). A tool that was decided on has its call
-begun for the model, held to its own schema where the server can do that; where none was, no tool is
-offered. Behind a call that is complete it is decided again, between another one and the end of the
-reply.
+begun for the model, held to its own schema where the server can do that, and loses the arguments
+that nobody asked for (:mod:`fallback.loop.unasked`); where none was, no tool is offered. Behind a
+call that is complete it is decided again, between another one and the end of the reply.
 
 The reply that comes of it is read like any other and passes the same gates; a call that is not
 valid is corrected as ever, and the correction is answered freely.
@@ -12,7 +12,8 @@ valid is corrected as ever, and the correction is answered freely.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 
 from fallback.backend import GenerationRequest
@@ -35,7 +36,9 @@ from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
 from fallback.loop.repetition import copies
 from fallback.loop.turn import TurnLoop
+from fallback.loop.unasked import Doubt, Draft, as_given, left_out, may_be_left_out
 from fallback.messages import Message
+from fallback.tools import Tool
 
 __all__ = ["DecidedLoop"]
 
@@ -53,25 +56,23 @@ class DecidedLoop(TurnLoop):
     def _settings(self) -> Decide:
         return self.plan.decide or Decide()
 
-    def _generate(
-        self, tool: str = "", written: str = ""
-    ) -> Generator[Action, Outcome, Generation]:
+    def _generate(self) -> Generator[Action, Outcome, Generation]:
         if not self._undecided:
-            return (yield from super()._generate(tool, written))
+            return (yield from self._reply())
         try:
             verdict = yield from self._decide()
         except _Refused as refused:
             return refused.generation
         except _Unable:
-            return (yield from super()._generate(tool, written))
+            return (yield from self._reply())
         if verdict.tool:
-            generation = yield from super()._generate(verdict.tool)
+            generation = yield from self._call(verdict.tool)
             called = [call.name for call in generation.reading.calls]
             if called and called[0] != verdict.tool:  # the server does not hold it to a schema
                 self.record.note(f"{verdict.tool} was decided on, and {called[0]} was called")
             return (yield from self._further(generation))
         self._tell(Withdrawal("answered", ""))
-        return (yield from super()._generate())
+        return (yield from self._reply())
 
     @property
     def _undecided(self) -> bool:
@@ -96,7 +97,7 @@ class DecidedLoop(TurnLoop):
                 break  # what there is will do
             if not verdict.tool:
                 break
-            longer = yield from super()._generate(verdict.tool, generation.raw)
+            longer = yield from self._call(verdict.tool, generation.raw)
             if longer.error is not None:
                 break
             self.record.spend(generation.usage)
@@ -106,6 +107,45 @@ class DecidedLoop(TurnLoop):
                 return replace(generation, usage=longer.usage)
             generation = longer
         return generation
+
+    def _call(self, name: str, written: str = "") -> Generator[Action, Outcome, Generation]:
+        """A call of a tool, behind what was written, without arguments that nobody asked for."""
+        tool = self._tools.get(name)
+        if tool is None or not may_be_left_out(tool) or self._settings.unasked == -math.inf:
+            return (yield from self._reply(name, written))
+        generation = yield from self._reply(name, written, draft=True)
+        if generation.error is not None or generation.finish_reason == "cancelled":
+            return generation
+        opened = self._asking.opening
+        before = opened.behind(written) if written else opened.prefill
+        draft = Draft.of(generation, before, opened, self.plan.dialect)
+        given = as_given(generation, before)
+        if draft is not None:
+            given = draft.without((yield from self._unasked(draft, tool)))
+        return (yield from self._reply(name, written, given=given))
+
+    def _unasked(self, draft: Draft, tool: Tool) -> Generator[Action, Outcome, frozenset[str]]:
+        """The arguments of a call that nobody asked for."""
+        doubts = draft.doubts(tool, self.record.said)
+        if not doubts:
+            return frozenset()
+        try:
+            asked = yield from self._probable(doubts, self._request())
+            free = yield from self._probable(doubts, self._nothing())
+        except (_Refused, _Unable):
+            return frozenset()  # what there is will do
+        names, told = left_out(doubts, asked, free, self._settings)
+        self.record.note(told)
+        return names
+
+    def _probable(
+        self, doubts: Iterable[Doubt], request: GenerationRequest
+    ) -> Generator[Action, Outcome, list[Scored]]:
+        found = []
+        for doubt in doubts:
+            choices = Choices(doubt.prefill, (doubt.value,))
+            found.append((yield from self._scored(request, choices, whole=True)))
+        return found
 
     def _may_go_on(self, generation: Generation) -> bool:
         opened, most = self._asking.opening, self._settings.most
@@ -123,11 +163,7 @@ class DecidedLoop(TurnLoop):
         names = self._tools.names
         choices = first(names, self.plan.dialect)
         free = yield from self._when_nothing_is_asked(choices)
-        request, note = self._asking.request(
-            self._mode, self.record.conversation, "", withdrawn=False, required=False
-        )
-        if note:
-            self.record.note(note)
+        request = self._request()
         begun = yield from self._scored(request, beginning(self.plan.dialect))
         asked = yield from self._scored(request, choices)
         verdict, told = decided(names, self._settings, begun=begun, asked=asked, free=free)
@@ -138,10 +174,7 @@ class DecidedLoop(TurnLoop):
         """Whether another call follows, and of which tool."""
         names, opened = self._tools.names, self._asking.opening
         choices = another(names, self.plan.dialect, generation.raw, opened)
-        request, _ = self._asking.request(
-            self._mode, self.record.conversation, "", withdrawn=False, required=False
-        )
-        asked = yield from self._scored(request, choices)
+        asked = yield from self._scored(self._request(), choices)
         self._asking.opening = opened
         verdict, told = decided_again(names, self._settings, asked)
         self.record.note(told)
@@ -153,18 +186,30 @@ class DecidedLoop(TurnLoop):
         """What the names have of themselves; found out once for a catalogue."""
         known = self.baseline
         if known is None or known.catalogue is not self.plan.catalogue:
-            nothing = (Message(role="user", content=CONTENT_FREE),)
-            request = self.plan.request("prompt", nothing, tool_choice=self._choice)
-            scored = yield from self._scored(request, choices)
+            scored = yield from self._scored(self._nothing(), choices)
             known = self.baseline = Baseline(self.plan.catalogue, scored.logprobs)
         return known.logprobs
 
+    def _request(self) -> GenerationRequest:
+        """The request for a reply that nothing is decided of."""
+        request, note = self._asking.request(
+            self._mode, self.record.conversation, "", withdrawn=False, required=False
+        )
+        if note:
+            self.record.note(note)
+        return request
+
+    def _nothing(self) -> GenerationRequest:
+        """The same of a question that asks for nothing."""
+        nothing = (Message(role="user", content=CONTENT_FREE),)
+        return self.plan.request("prompt", nothing, tool_choice=self._choice)
+
     def _scored(
-        self, request: GenerationRequest, choices: Choices
+        self, request: GenerationRequest, choices: Choices, *, whole: bool = False
     ) -> Generator[Action, Outcome, Scored]:
         delay, self._delay = self._delay, 0.0
         request = replace(request, prefill=choices.prefill)
-        outcome = yield Score(request=request, values=choices.values, delay=delay)
+        outcome = yield Score(request=request, values=choices.values, whole=whole, delay=delay)
         self._budget.hear(outcome)
         if isinstance(outcome, Interrupted):
             raise self._budget.overdue or Ending(outcome.reason, outcome.detail)

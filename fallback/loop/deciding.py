@@ -64,15 +64,19 @@ class Decide:
         further: how much more probable than the end of a reply another call has to be, in the same
             unit.
         most: calls in one reply, at most.
+        unasked: by how much the question has to raise the odds of a value for a parameter that may
+            be left out, in the same unit; a value that gains less is left out, see
+            :mod:`fallback.loop.unasked`. Minus infinity keeps all.
     """
 
     margin: float = -2.0
     further: float = -2.0
     most: int = 8
+    unasked: float = 2.0
 
     def __post_init__(self) -> None:
-        for name, value in (("margin", self.margin), ("further", self.further)):
-            if math.isnan(value):
+        for name in ("margin", "further", "unasked"):
+            if math.isnan(getattr(self, name)):
                 raise ConfigurationError(f"{name} is a number, not nan")
         if self.most < 1:
             raise ConfigurationError(f"most is at least 1, got {self.most}")

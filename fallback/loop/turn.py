@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 
+from fallback.backend import Chunk
 from fallback.dialects.names import READ
 from fallback.errors import (
     BackendError,
@@ -118,9 +119,26 @@ class TurnLoop:
         self.plan = plan
         self._asking, self._mending = Asking(plan), Mending(plan, self.record, self._spent)
 
-    def _generate(
-        self, tool: str = "", written: str = ""
+    def _generate(self) -> Generator[Action, Outcome, Generation]:
+        """The next reply."""
+        return (yield from self._reply())
+
+    def _reply(
+        self,
+        tool: str = "",
+        written: str = "",
+        *,
+        draft: bool = False,
+        given: Chunk | None = None,
     ) -> Generator[Action, Outcome, Generation]:
+        """One reply.
+
+        Args:
+            tool: the one that it has to call, if that is decided already.
+            written: a reply of calls that is to go on with that one.
+            draft: whether something of it may still be left out.
+            given: the reply itself, which is only to be read.
+        """
         plan, record = self.plan, self.record
         if len(record.steps) >= plan.limits.max_steps:
             raise out_of_steps(record.steps)
@@ -154,13 +172,15 @@ class TurnLoop:
             place=next_place(record) if self._runs_on else None,
             told=len(self._asking.opening.kept(written)) if written else 0,
             delay=delay,
-            early=self._batch.early if self._may_begin_early else None,
+            early=self._batch.early if self._may_begin_early and not draft else None,
             index=len(record.steps),
             id_prefix=f"call_{record.replies + 1}_",
             limits=plan.limits,
             seconds=None if left is None else max(0.0, left - delay),
             read_text=plan.read_text or self._mode == "prompt",
             said=record.said,
+            draft=draft,
+            given=given,
         )
         self._budget.hear(outcome)
         if begun := self._batch.begun:

@@ -99,9 +99,11 @@ class OllamaBackend:
         if refused is not None:
             raise self._run(self._procedures.refused(refused, asked))
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    def score(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """See :meth:`fallback.backend.Scorer.score`."""
-        return self._run(self._procedures.score(request, values))
+        return self._run(self._procedures.score(request, values, whole=whole))
 
     def forced(self, request: GenerationRequest, text: str) -> tuple[float, ...]:
         """The natural logarithm of the probability of each token of a reply that is given.
@@ -194,9 +196,11 @@ class OllamaBackend:
         if refused is not None:
             raise await self._arun(self._procedures.refused(refused, asked))
 
-    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    async def ascore(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """See :meth:`fallback.backend.AsyncScorer.ascore`."""
-        return await self._arun(self._procedures.score(request, values))
+        return await self._arun(self._procedures.score(request, values, whole=whole))
 
     async def aclose(self) -> None:
         """See :meth:`close`."""

@@ -34,7 +34,7 @@ from fallback.ollama.plan import (
 )
 from fallback.ollama.profile import Profile, digest_in, names_in, read_profile
 from fallback.ollama.reply import Guard, ReplyReader, decode_line, usage_of
-from fallback.ollama.scoring import forced, log_probabilities, next_token, walk
+from fallback.ollama.scoring import follow, forced, log_probabilities, next_token, walk
 from fallback.routing import refuse_without_completion
 
 __all__ = ["Endpoint", "Procedure", "Procedures"]
@@ -188,11 +188,16 @@ class Procedures:
             self.memory.refuse_tools(asked.model)
         return error
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Procedure[Scores]:
-        """One request where the values begin differently; later ones find the prompt cached."""
+    def score(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Procedure[Scores]:
+        """One request where the values begin differently; later ones find the prompt cached.
+
+        Of whole values it is one for each token.
+        """
         plan, asked, _ = yield from self.stream(request)
         usage = Usage()
-        asking = walk(values, where=self._where)
+        asking = (follow if whole else walk)(values, where=self._where)
         try:
             written = next(asking)
             while True:

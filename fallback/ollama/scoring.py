@@ -5,6 +5,8 @@ belongs to the values that it can be the beginning of; where that is only one, i
 that value's, for nothing else can follow. Where it is several, what they have in common is written
 too, and the server is asked again. Values whose names begin differently cost one request in all.
 
+Where something else may begin like a value, it is followed token by token.
+
 Source: Ollama's API, ``logprobs`` and ``top_logprobs`` (since 0.12.11).
 """
 
@@ -21,13 +23,17 @@ from fallback.errors import CapabilityError
 from fallback.ollama.exchange import Exchange
 from fallback.ollama.plan import GenerationPlan
 
-__all__ = ["Walked", "forced", "log_probabilities", "next_token", "walk"]
+__all__ = ["Walked", "follow", "forced", "log_probabilities", "next_token", "walk"]
 
 _TOP = 20
 """Alternatives asked for: the most that Ollama gives."""
 
 _MOST_REQUESTS = 12
 """Places asked about in one walk, the most probable first."""
+
+_MOST_TOKENS = 12
+"""Tokens of a value that are asked about, where it is followed: what comes behind them counts for
+nothing."""
 
 _NEGLIGIBLE = 9.0
 """A way of beginning that is less probable than the likeliest by this (e**-9) is left out."""
@@ -130,6 +136,37 @@ def walk(values: Sequence[str], *, where: str) -> Generator[str, Answer, Walked]
         tuple(_sum(found[end]) if found[end] else bounds[end] for end in ends),
         frozenset(index for index, end in enumerate(ends) if not found[end]),
     )
+
+
+def follow(values: Sequence[str], *, where: str) -> Generator[str, Answer, Walked]:
+    """Find out how probable each value is as a whole, where others may have the same beginning.
+
+    The same as :func:`walk` otherwise. Each token that can be the next piece of the value counts,
+    and it is gone on behind the likeliest of them.
+    """
+    found, unseen = [], set()
+    for index, value in enumerate(values):
+        end, written, total = value.encode(), b"", 0.0
+        for _ in range(_MOST_TOKENS):
+            tokens = _likeliest((yield written.decode()), where)
+            fits = {t: p for t, p in tokens.items() if _fits(t, end[len(written) :])}
+            if not fits:
+                total += min(tokens.values())
+                unseen.add(index)
+                break
+            total += _sum(list(fits.values()))
+            written = _up_to_a_character(end, len(written) + len(max(fits, key=fits.__getitem__)))
+            if len(written) == len(end):
+                break
+        found.append(min(total, 0.0))
+    return Walked(tuple(found), frozenset(unseen))
+
+
+def _up_to_a_character(text: bytes, size: int) -> bytes:
+    """The first bytes of a text, that many or as few more as end a character."""
+    while 0 < size < len(text) and text[size] & 0xC0 == 0x80:
+        size += 1
+    return text[:size]
 
 
 def _fits(token: bytes, rest: bytes) -> bool:

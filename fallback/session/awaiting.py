@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Self
 
+from fallback.backend import Chunk
 from fallback.errors import BackendError
 from fallback.execution import Impatient, amake, apause, awave, patience
 from fallback.execution.hooks import aplay
@@ -155,7 +156,7 @@ class AsyncSession(SessionBase):
         asked = scorer(self._backend, "ascore").ascore
         try:
             async with patience(drive.seconds_left(), drive.wake):
-                scores = await asked(action.request, action.values)
+                scores = await asked(action.request, action.values, whole=action.whole)
         except Impatient:
             yield drive.given_up()
         except BackendError as error:
@@ -167,12 +168,13 @@ class AsyncSession(SessionBase):
         if action.delay and not await apause(action.delay, drive.wake):
             yield Interrupted(elapsed=drive.elapsed)
             return
-        if not action.told:
+        if drive.begins_step(action):
             yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
         failure: BackendError | None = None
-        stream = self._backend.astream(action.request)
+        given = action.given
+        stream = self._backend.astream(action.request) if given is None else _one(given)
         try:
             while not reply.finished:
                 # A model may be silent for long; the deadline holds while it is waited for, too.
@@ -180,7 +182,7 @@ class AsyncSession(SessionBase):
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
-                for event in reply.feed(chunk):
+                for event in drive.told_of(action, reply.feed(chunk)):
                     job = drive.early_job(action, event)
                     yield event
                     if job is not None:
@@ -196,7 +198,7 @@ class AsyncSession(SessionBase):
         finally:
             await stream.aclose()
         events, generation = drive.close(reply, finish_reason=finish, error=failure)
-        for event in events:
+        for event in drive.told_of(action, events):
             yield event
         yield generation
 
@@ -227,3 +229,7 @@ class AsyncSession(SessionBase):
                 if not drive.told(event):
                     yield event
         yield drive.executed()
+
+
+async def _one(chunk: Chunk) -> AsyncGenerator[Chunk]:
+    yield chunk

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Self
 
+from fallback.backend import Chunk
 from fallback.errors import BackendError
 from fallback.execution import Impatient, Pieces, begin, make, pause, wait, wave
 from fallback.execution.hooks import play
@@ -210,7 +211,9 @@ class Session(SessionBase):
     def _score(self, drive: Drive, action: Score) -> Outcome:
         if action.delay and not pause(action.delay, drive.wake):
             return Interrupted(elapsed=drive.elapsed)
-        asked = partial(scorer(self._backend, "score").score, action.request, action.values)
+        asked = partial(
+            scorer(self._backend, "score").score, action.request, action.values, whole=action.whole
+        )
         try:
             scores = wait(asked, drive.seconds_left(), drive.wake)
         except Impatient:
@@ -222,19 +225,19 @@ class Session(SessionBase):
     def _generate(self, drive: Drive, action: Generate) -> Generator[Progress, None, Outcome]:
         if action.delay and not pause(action.delay, drive.wake):
             return Interrupted(elapsed=drive.elapsed)
-        if not action.told:
+        if drive.begins_step(action):
             yield StepStarted(action.index, action.request.mode)
         reply = drive.open(action)
         finish: FinishReason | None = None
         failure: BackendError | None = None
-        stream = Pieces(self._backend.stream(action.request), drive.wake)
+        stream = Pieces(self._replies(action), drive.wake)
         try:
             while not reply.finished:
                 # A model may be silent for long; the deadline holds while it is waited for, too.
                 chunk = stream.take(drive.left(action))
                 if chunk is None:
                     break
-                for event in reply.feed(chunk):
+                for event in drive.told_of(action, reply.feed(chunk)):
                     job = drive.early_job(action, event)
                     yield event
                     if job is not None:
@@ -250,8 +253,14 @@ class Session(SessionBase):
         finally:
             stream.close()
         events, generation = drive.close(reply, finish_reason=finish, error=failure)
-        yield from events
+        yield from drive.told_of(action, events)
         return generation
+
+    def _replies(self, action: Generate) -> Generator[Chunk]:
+        if action.given is None:
+            yield from self._backend.stream(action.request)
+        else:
+            yield action.given
 
     def _decide(self, drive: Drive, action: Authorise | Approve) -> Outcome:
         if isinstance(action, Authorise):

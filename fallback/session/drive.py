@@ -230,6 +230,14 @@ class Drive:
         self.early = {}
         return self._reply
 
+    def begins_step(self, action: Generate) -> bool:
+        """Whether the reply is the first that is heard of its step."""
+        return not action.told and action.given is None
+
+    def told_of(self, action: Generate, events: list[Event]) -> list[Event]:
+        """What listeners are told of a reply."""
+        return [] if action.draft else events
+
     def left(self, action: Generate) -> float | None:
         """Seconds until the reply has to be ended; ``None`` without a deadline."""
         return None if action.seconds is None else action.seconds - self._reply_seconds

@@ -30,9 +30,11 @@ class Through:
             if close is not None:
                 close()
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    def score(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """See :meth:`fallback.backend.Scorer.score`."""
-        scores: Scores = scorer(self._backend, "score").score(request, values)
+        scores: Scores = scorer(self._backend, "score").score(request, values, whole=whole)
         return scores
 
     def close(self) -> None:

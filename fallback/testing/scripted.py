@@ -105,7 +105,9 @@ class ScriptedBackend:
         for chunk in self.stream(request):
             yield chunk
 
-    def score(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    def score(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """Say how probable each value is, as the script has it."""
         if self._scores is None:
             raise CapabilityError(
@@ -115,9 +117,11 @@ class ScriptedBackend:
             )
         return Scores(logprobs=tuple(self._scores(request, values)))
 
-    async def ascore(self, request: GenerationRequest, values: Sequence[str]) -> Scores:
+    async def ascore(
+        self, request: GenerationRequest, values: Sequence[str], *, whole: bool = False
+    ) -> Scores:
         """See :meth:`score`."""
-        return self.score(request, values)
+        return self.score(request, values, whole=whole)
 
     def close(self) -> None:
         """There is nothing to give back."""
