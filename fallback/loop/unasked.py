@@ -1,0 +1,210 @@
+"""Arguments that nobody asked for, in a call that was begun for the model. No I/O.
+
+A small model fills in what it is shown: a parameter that may be left out gets a value that the
+question says nothing of (``genre: "Action"``, ``round_off: 1``). Such a value is about as probable
+when nothing is asked as it is behind the question, and is left out. A value that the question
+speaks for has gained by it, whether its words stand there or not.
+
+So the call is a draft at first. Its values are asked about twice, behind what the call has in front
+of them: with the question, and with one that asks for nothing. What counts is by how much the
+logarithm of the odds of the value rises: of a value that is nearly certain with the question the
+probability could hardly rise, the odds do.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from fallback.backend import Chunk
+from fallback.dialects.record import Dialect
+from fallback.loop.actions import Generation
+from fallback.loop.deciding import Decide, Scored
+from fallback.rendering.opening import Opening, opening_of_any
+from fallback.templating import to_json
+from fallback.tools import Tool
+
+__all__ = ["Doubt", "Draft", "as_given", "left_out", "may_be_left_out"]
+
+_MOST_DOUBTS = 8
+"""Arguments of one call that are asked about; behind them all are kept."""
+
+_SHORTEST = 3
+"""Characters of a text that is looked for in the user's words: a shorter one is there by chance."""
+
+_CERTAIN = 8.0
+"""Logarithm of the odds that count as no more: what lies beyond is the rounding of the server."""
+
+
+class Doubt(NamedTuple):
+    """An argument that may have been asked for or not.
+
+    ``prefill`` is the reply up to its value, and ``value`` is that, without what ends it: models
+    write that as one token with whatever comes next.
+    """
+
+    name: str
+    prefill: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A call that the model has written, of which something may still be left out.
+
+    Attributes:
+        generation: the reply that it is the last call of.
+        before: of its text, what was there before the call was written.
+        name: the tool.
+        arguments: as they were written.
+        closing: what completes the call.
+    """
+
+    generation: Generation
+    before: str
+    name: str
+    arguments: Mapping[str, Any]
+    closing: str
+
+    @classmethod
+    def of(
+        cls, generation: Generation, before: str, opened: Opening, dialect: Dialect
+    ) -> Draft | None:
+        """Find the call that was begun behind ``before``.
+
+        Returns:
+            ``None`` where it is not one JSON object as it was begun, or not complete.
+        """
+        whole = opened == opening_of_any(dialect) and generation.raw.startswith(before)
+        if not whole or generation.error is not None:
+            return None
+        text = generation.raw.removeprefix(before)
+        for closing in (opened.closing, opened.closing.removeprefix("\n")):
+            try:
+                call = json.loads(text.removesuffix(closing))
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(call, dict) and call.keys() == {"name", "arguments"}:
+                name, arguments = call["name"], call["arguments"]
+                if isinstance(name, str) and isinstance(arguments, dict):
+                    return cls(generation, before, name, arguments, closing)
+        return None
+
+    def doubts(self, tool: Tool, said: str) -> tuple[Doubt, ...]:
+        """The arguments to ask about.
+
+        Args:
+            tool: the one that is called.
+            said: the user's words; a text that stands there was asked for.
+        """
+        optional = may_be_left_out(tool)
+        found = [
+            self._doubt(name)
+            for name, value in self.arguments.items()
+            if name in optional and not _is_default(tool, name, value) and not _is_said(value, said)
+        ]
+        return tuple(found[:_MOST_DOUBTS])
+
+    def _doubt(self, name: str) -> Doubt:
+        names = list(self.arguments)
+        front = {key: self.arguments[key] for key in names[: names.index(name)]}
+        text = self._text({**front, name: None}).removesuffix(" null}}")
+        return Doubt(name, self.before + text, f" {_unended(to_json(self.arguments[name]))}")
+
+    def without(self, names: Collection[str]) -> Chunk:
+        """The reply without these arguments, as it would have come from the server."""
+        if not names:
+            text = self.generation.raw.removeprefix(self.before).removesuffix(self.closing)
+        else:
+            kept = {name: value for name, value in self.arguments.items() if name not in names}
+            text = self._text(kept)
+        return replace(as_given(self.generation, self.before), text=text, finish_reason="stop")
+
+    def _text(self, arguments: Mapping[str, Any]) -> str:
+        return to_json({"name": self.name, "arguments": arguments})
+
+
+def as_given(generation: Generation, before: str) -> Chunk:
+    """A reply that was begun with ``before``, as it would have come in one piece."""
+    begun = before if generation.raw.startswith(before) else ""
+    return Chunk(
+        prefill=begun,
+        text=generation.raw.removeprefix(begun),
+        thinking=generation.thinking,
+        tool_calls=generation.tool_calls,
+        done=True,
+        finish_reason=generation.finish_reason,
+        usage=generation.usage,
+        path=generation.path,
+        num_ctx=generation.num_ctx,
+    )
+
+
+def may_be_left_out(tool: Tool) -> frozenset[str]:
+    """The parameters that a call need not have."""
+    named, required = tool.parameters.get("properties"), tool.parameters.get("required", ())
+    if not isinstance(named, Mapping) or not isinstance(required, Sequence):
+        return frozenset()
+    return frozenset(named) - frozenset(name for name in required if isinstance(name, str))
+
+
+def left_out(
+    doubts: Sequence[Doubt], asked: Sequence[Scored], free: Sequence[Scored], settings: Decide
+) -> tuple[frozenset[str], str]:
+    """The arguments that nobody asked for, and what to tell of it.
+
+    Args:
+        doubts: what was asked about.
+        asked: how probable each value is behind the question.
+        free: the same where nothing is asked.
+        settings: whose ``unasked`` is to be passed.
+    """
+    gains = [_gain(given, nothing) for given, nothing in zip(asked, free, strict=True)]
+    told = dict(zip((doubt.name for doubt in doubts), gains, strict=True))
+    out = frozenset(name for name, gain in told.items() if gain <= settings.unasked)
+    parts = (
+        f"{name} {gain:+.2f}{' (left out)' if name in out else ''}" for name, gain in told.items()
+    )
+    return out, f"asked for: {', '.join(parts)}"
+
+
+def _gain(asked: Scored, free: Scored) -> float:
+    """By how much the question raises the odds of a value.
+
+    One that is not among the likeliest behind the question was written because the schema left
+    nothing else.
+    """
+    if asked.unseen:
+        return -math.inf
+    return _odds(asked.logprobs[0]) - _odds(free.logprobs[0])
+
+
+def _odds(logprob: float) -> float:
+    against = -math.expm1(min(logprob, 0.0))
+    return _CERTAIN if against <= 0 else min(logprob - math.log(against), _CERTAIN)
+
+
+def _unended(text: str) -> str:
+    """A value as JSON without the character that ends it, where it has one."""
+    return text[:-1] if text[-1] in '"]}' else text
+
+
+def _is_default(tool: Tool, name: str, value: Any) -> bool:
+    """Whether it is what would be taken anyway."""
+    schema = tool.parameters["properties"][name]
+    has = isinstance(schema, Mapping) and "default" in schema
+    return has and to_json(schema["default"]) == to_json(value)
+
+
+def _is_said(value: Any, said: str) -> bool:
+    """Whether a text, or each of a list, is in the user's words; a number is there by chance."""
+    if isinstance(value, list):
+        return bool(value) and all(_is_said(item, said) for item in value)
+    if not isinstance(value, str) or len(value.strip()) < _SHORTEST:
+        return False
+    words = re.escape(value.strip().casefold())
+    return re.search(rf"(?<!\w){words}(?!\w)", said.casefold()) is not None
