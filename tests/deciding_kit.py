@@ -12,7 +12,11 @@ Scores = Callable[[GenerationRequest, Sequence[str]], Iterable[float]]
 
 
 class Model:
-    """Favours tools in a fixed order of names, and has its habits when nothing is asked."""
+    """Favours tools in a fixed order of names, and has its habits when nothing is asked.
+
+    Of arguments it finds those as probable as not that ``invented`` names, whatever is asked; all
+    others only where they are asked for.
+    """
 
     def __init__(
         self,
@@ -21,15 +25,23 @@ class Model:
         gain: float = 5.0,
         further: Sequence[str] = (),
         ready: float = 0.5,
+        invented: Sequence[str] = (),
     ) -> None:
         self.chosen, self.further, self.ready = list(chosen), list(further), ready
         self.habits, self.gain = habits or {}, gain
+        self.invented = frozenset(invented)
+        self.doubted: list[tuple[str, str]] = []
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
     def __call__(self, request: GenerationRequest, values: Sequence[str]) -> Iterable[float]:
         question = request.messages[-1].content
         if not request.prefill:  # a call at all
             return [math.log(self.ready)]
+        if request.prefill.endswith('":'):  # a value
+            name = request.prefill.split('"')[-2]
+            self.doubted.append((name, *values))
+            given = name in self.invented or question == "N/A"
+            return [math.log(0.5 if given else 0.99)]
         self.asked.append((request.prefill, tuple(values)))
         if not request.prefill.endswith('"name": "'):  # behind a call
             wanted = self.further.pop(0) if self.further else "```"

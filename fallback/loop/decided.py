@@ -12,7 +12,6 @@ valid is corrected as ever, and the correction is answered freely.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 
@@ -36,7 +35,7 @@ from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
 from fallback.loop.repetition import copies
 from fallback.loop.turn import TurnLoop
-from fallback.loop.unasked import Doubt, Draft, as_given, left_out, may_be_left_out
+from fallback.loop.unasked import Doubt, Draft, as_given, drafts, left_out
 from fallback.messages import Message
 from fallback.tools import Tool
 
@@ -111,7 +110,7 @@ class DecidedLoop(TurnLoop):
     def _call(self, name: str, written: str = "") -> Generator[Action, Outcome, Generation]:
         """A call of a tool, behind what was written, without arguments that nobody asked for."""
         tool = self._tools.get(name)
-        if tool is None or not may_be_left_out(tool) or self._settings.unasked == -math.inf:
+        if tool is None or not drafts(tool, self._settings):
             return (yield from self._reply(name, written))
         generation = yield from self._reply(name, written, draft=True)
         if generation.error is not None or generation.finish_reason == "cancelled":
@@ -141,10 +140,9 @@ class DecidedLoop(TurnLoop):
     def _probable(
         self, doubts: Iterable[Doubt], request: GenerationRequest
     ) -> Generator[Action, Outcome, list[Scored]]:
-        found = []
+        found: list[Scored] = []
         for doubt in doubts:
-            choices = Choices(doubt.prefill, (doubt.value,))
-            found.append((yield from self._scored(request, choices, whole=True)))
+            found += [(yield from self._scored(request, doubt.choices))]
         return found
 
     def _may_go_on(self, generation: Generation) -> bool:
@@ -205,11 +203,13 @@ class DecidedLoop(TurnLoop):
         return self.plan.request("prompt", nothing, tool_choice=self._choice)
 
     def _scored(
-        self, request: GenerationRequest, choices: Choices, *, whole: bool = False
+        self, request: GenerationRequest, choices: Choices
     ) -> Generator[Action, Outcome, Scored]:
         delay, self._delay = self._delay, 0.0
         request = replace(request, prefill=choices.prefill)
-        outcome = yield Score(request=request, values=choices.values, whole=whole, delay=delay)
+        outcome = yield Score(
+            request=request, values=choices.values, whole=choices.whole, delay=delay
+        )
         self._budget.hear(outcome)
         if isinstance(outcome, Interrupted):
             raise self._budget.overdue or Ending(outcome.reason, outcome.detail)

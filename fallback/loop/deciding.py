@@ -91,12 +91,15 @@ class Baseline:
 
 
 class Choices(NamedTuple):
-    """What a reply that ends with ``prefill`` may go on with: a value for each tool, and last the
-    one that stands for no call.
+    """What a reply that ends with ``prefill`` may go on with: where it is about tools a value for
+    each, and last the one that stands for no call.
+
+    ``whole`` is that of :class:`fallback.backend.Scorer`.
     """
 
     prefill: str
     values: tuple[str, ...]
+    whole: bool = False
 
 
 class Scored(Protocol):

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 from fallback.backend import Chunk
 from fallback.dialects.record import Dialect
 from fallback.loop.actions import Generation
-from fallback.loop.deciding import Decide, Scored
+from fallback.loop.deciding import Choices, Decide, Scored
 from fallback.rendering.opening import Opening, opening_of_any
 from fallback.templating import to_json
 from fallback.tools import Tool
 
-__all__ = ["Doubt", "Draft", "as_given", "left_out", "may_be_left_out"]
+__all__ = ["Doubt", "Draft", "as_given", "drafts", "left_out", "may_be_left_out"]
 
 _MOST_DOUBTS = 8
 """Arguments of one call that are asked about; behind them all are kept."""
@@ -43,13 +43,12 @@ _CERTAIN = 8.0
 class Doubt(NamedTuple):
     """An argument that may have been asked for or not.
 
-    ``prefill`` is the reply up to its value, and ``value`` is that, without what ends it: models
-    write that as one token with whatever comes next.
+    How probable its value is is asked without what ends it: models write that as one token with
+    whatever comes next.
     """
 
     name: str
-    prefill: str
-    value: str
+    choices: Choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,8 @@ class Draft:
         names = list(self.arguments)
         front = {key: self.arguments[key] for key in names[: names.index(name)]}
         text = self._text({**front, name: None}).removesuffix(" null}}")
-        return Doubt(name, self.before + text, f" {_unended(to_json(self.arguments[name]))}")
+        value = f" {_unended(to_json(self.arguments[name]))}"
+        return Doubt(name, Choices(self.before + text, (value,), whole=True))
 
     def without(self, names: Collection[str]) -> Chunk:
         """The reply without these arguments, as it would have come from the server."""
@@ -144,12 +144,15 @@ def as_given(generation: Generation, before: str) -> Chunk:
     )
 
 
+def drafts(tool: Tool, settings: Decide) -> bool:
+    """Whether a call of the tool is a draft at first."""
+    return bool(may_be_left_out(tool)) and settings.unasked > -math.inf
+
+
 def may_be_left_out(tool: Tool) -> frozenset[str]:
     """The parameters that a call need not have."""
-    named, required = tool.parameters.get("properties"), tool.parameters.get("required", ())
-    if not isinstance(named, Mapping) or not isinstance(required, Sequence):
-        return frozenset()
-    return frozenset(named) - frozenset(name for name in required if isinstance(name, str))
+    schema = tool.parameters
+    return frozenset(schema.get("properties", ())) - frozenset(schema.get("required", ()))
 
 
 def left_out(

@@ -149,11 +149,12 @@ class Answerer:
         action, _ = self._action(ask, course, info, course.rendered())
         questions = course.decide(action, model_key(info), self._baselines)
         try:
-            request, values = next(questions)
+            request, values, whole = next(questions)
             while True:
-                scores = await scorer(backend, "ascore").ascore(request, values)
+                asked = scorer(backend, "ascore").ascore(request, values, whole=whole)
+                scores = await asked
                 course.record.deciding += scores.usage
-                request, values = questions.send(scores)
+                request, values, whole = questions.send(scores)
         except StopIteration:
             return [*course.decided()]
         except BackendError as error:
@@ -173,7 +174,7 @@ class Answerer:
         try:
             async with aclosing(_batches(backend, action)) as batches:
                 async for batch in batches:
-                    heard, over = _heard(batch, reply, course)
+                    heard, over = _heard(batch, reply, course, draft=action.draft)
                     if heard:
                         yield heard
                     if over:
@@ -182,6 +183,9 @@ class Answerer:
             failure = error
         events, generation = _ended(reply, course, failure, time.monotonic() - started)
         generation = self._counted(generation, info, guessed)
+        if action.draft and failure is None:
+            course.drafted(generation)
+            return
         if last := list(course.close(events, generation)):
             yield last
 
@@ -215,11 +219,14 @@ class Answerer:
         return replace(generation, usage=replace(usage, prompt_tokens=guessed))
 
 
-def _heard(batch: list[Chunk], reply: Reply, course: Course) -> tuple[list[Event], bool]:
+def _heard(
+    batch: list[Chunk], reply: Reply, course: Course, *, draft: bool
+) -> tuple[list[Event], bool]:
     """What goes out of these chunks, and whether the model need not go on."""
     events: list[Event] = []
     for chunk in joined(batch):
-        events.extend(course.take(reply.feed(chunk)))
+        heard = reply.feed(chunk)
+        events.extend(() if draft else course.take(heard))
         # After the last chunk the stream ends by itself, and keeps its connection.
         if course.enough or (reply.finished and not chunk.done):
             return events, True
@@ -228,10 +235,16 @@ def _heard(batch: list[Chunk], reply: Reply, course: Course) -> tuple[list[Event
 
 def _batches(backend: AsyncBackend, action: Generate) -> AsyncGenerator[list[Chunk]]:
     """The stream of chunks, those together that come together where the backend can tell."""
+    if action.given is not None:
+        return _at_once(action.given)
     together = getattr(backend, "abatches", None)
     if together is not None:
         return together(action.request)  # type: ignore[no-any-return] # as OllamaBackend has it
     return _one_by_one(backend, action)
+
+
+async def _at_once(chunk: Chunk) -> AsyncGenerator[list[Chunk]]:
+    yield [chunk]
 
 
 async def _one_by_one(backend: AsyncBackend, action: Generate) -> AsyncGenerator[list[Chunk]]:

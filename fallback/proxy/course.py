@@ -138,7 +138,7 @@ class Course:
         if self.undecided:
             return action
         action = self.deciding.begun(action)
-        self.record.rounds += not action.told
+        self.record.rounds += not action.told and action.given is None
         return action
 
     # Deciding -----------------------------------------------------------------------------------
@@ -161,9 +161,11 @@ class Course:
             known: what was found out for earlier answers.
         """
         asked = action.request
+        nothing = replace(asked, messages=self._nothing_asked())
+        if self.deciding.doubted:
+            return self.deciding.unasked(asked, nothing, action.said)
         if self._outlet.calls:
             return self.deciding.again(asked)
-        nothing = replace(asked, messages=self._nothing_asked())
         return self.deciding.first(asked, nothing, model, known)
 
     def _nothing_asked(self) -> tuple[Message, ...]:
@@ -185,8 +187,12 @@ class Course:
     def undecidable(self) -> Iterator[Event]:
         """It cannot be; the model says itself whether it calls a tool."""
         self.undecided = False
-        if self._outlet.calls:
+        if self._outlet.calls and not self.deciding.begins:
             yield from self._finish("tool_calls")
+
+    def drafted(self, generation: Generation) -> None:
+        """A call has been written, and something of it may still be left out."""
+        self.undecided = self.deciding.drafted(generation)
 
     # A reply under way --------------------------------------------------------------------------
 

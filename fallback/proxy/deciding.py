@@ -11,8 +11,9 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import takewhile
+from typing import NamedTuple
 
-from fallback.backend import GenerationRequest, Scores
+from fallback.backend import Chunk, GenerationRequest, Scores
 from fallback.catalogue import Catalogue
 from fallback.dialects.record import Dialect
 from fallback.limits import Limits
@@ -20,6 +21,7 @@ from fallback.loop import Decide, Generate, Generation
 from fallback.loop.begun import another_may_follow, begun_call
 from fallback.loop.deciding import (
     CONTENT_FREE,
+    Choices,
     another,
     beginning,
     decided,
@@ -27,6 +29,7 @@ from fallback.loop.deciding import (
     first,
 )
 from fallback.loop.repetition import copies
+from fallback.loop.unasked import Draft, as_given, drafts, left_out
 from fallback.messages import Message, ToolCall
 from fallback.proxy.ask import Ask
 from fallback.proxy.kept import Kept
@@ -36,9 +39,19 @@ from fallback.routing import Route
 
 __all__ = ["Baselines", "Deciding", "Questions", "decide_of", "nothing_asked"]
 
-Question = tuple[GenerationRequest, tuple[str, ...]]
+
+class Question(NamedTuple):
+    """How probable it is that a reply goes on with each of the values.
+
+    ``whole`` is that of :class:`fallback.backend.Scorer`.
+    """
+
+    request: GenerationRequest
+    values: tuple[str, ...]
+    whole: bool = False
+
+
 Questions = Generator[Question, Scores, None]
-"""Asks how probable it is that a reply goes on with each of the values."""
 
 Baselines = Kept[bytes, tuple[float, ...]]
 """What the names of tools have when nothing is asked, of the prompts that were seen last."""
@@ -59,6 +72,10 @@ def nothing_asked(ask: Ask) -> Ask:
     """The same, of a question that asks for nothing, behind the same rules."""
     rules = takewhile(lambda message: message.role == "system", ask.messages)
     return replace(ask, messages=(*rules, Message(role="user", content=CONTENT_FREE)))
+
+
+def _question(request: GenerationRequest, choices: Choices) -> Question:
+    return Question(replace(request, prefill=choices.prefill), choices.values, choices.whole)
 
 
 def _digest(*parts: str) -> bytes:
@@ -87,11 +104,19 @@ class Deciding:
     _written: str = ""
     _opened: Opening = _NOTHING
     _made: tuple[ToolCall, ...] = ()
+    _drafted: Generate | None = None
+    _draft: Draft | None = None
+    _given: Chunk | None = None
+
+    @property
+    def doubted(self) -> bool:
+        """Whether a call is drafted of which something may be left out."""
+        return self._draft is not None
 
     @property
     def begins(self) -> bool:
-        """Whether the next reply is begun with a call."""
-        return bool(self._tool)
+        """Whether the next reply is begun with a call, or is one that was drafted."""
+        return bool(self._tool) or self._given is not None
 
     def first(
         self, asked: GenerationRequest, nothing: GenerationRequest, model: str, known: Baselines
@@ -109,11 +134,10 @@ class Deciding:
         key = _digest(model, self.dialect.name, *(m.content for m in nothing.messages))
         free = known.get(key)
         if free is None:
-            free = (yield replace(nothing, prefill=choices.prefill), choices.values).logprobs
+            free = (yield _question(nothing, choices)).logprobs
             known.keep(key, free)
-        whether = beginning(self.dialect)
-        begun = yield replace(asked, prefill=whether.prefill), whether.values
-        given = yield replace(asked, prefill=choices.prefill), choices.values
+        begun = yield _question(asked, beginning(self.dialect))
+        given = yield _question(asked, choices)
         verdict, told = decided(names, self.settings, begun=begun, asked=given, free=free)
         self._begin(verdict.tool, told)
 
@@ -121,9 +145,31 @@ class Deciding:
         """Decide on another call, behind those of the last reply."""
         names = self.tools.names
         choices = another(names, self.dialect, self._written, self._opened)
-        given = yield replace(asked, prefill=choices.prefill), choices.values
+        given = yield _question(asked, choices)
         verdict, told = decided_again(names, self.settings, given)
         self._begin(verdict.tool, told)
+
+    def unasked(self, asked: GenerationRequest, nothing: GenerationRequest, said: str) -> Questions:
+        """Leave out of the draft what nobody asked for.
+
+        Args:
+            asked, nothing: as for :meth:`first`.
+            said: the user's words.
+        """
+        draft, self._draft = self._draft, None
+        tool = None if draft is None else self.tools.get(draft.name)
+        doubts = () if draft is None or tool is None else draft.doubts(tool, said)
+        if draft is None or not doubts:
+            return
+        given: list[Scores] = []
+        free: list[Scores] = []
+        for doubt in doubts:
+            given += [(yield _question(asked, doubt.choices))]
+        for doubt in doubts:
+            free += [(yield _question(nothing, doubt.choices))]
+        names, told = left_out(doubts, given, free, self.settings)
+        self.notes.append(told)
+        self._given = draft.without(names)
 
     def _begin(self, tool: str, told: str) -> None:
         self.notes.append(told)
@@ -131,19 +177,32 @@ class Deciding:
 
     def begun(self, action: Generate) -> Generate:
         """The request for the reply, with its call begun if one was decided on."""
+        if self._given is not None:
+            given, self._given = self._given, None
+            return replace(self._drafted or action, draft=False, given=given)
         if not self._tool:
             self._opened, self._written, self._made = _NOTHING, "", ()
             return action
+        tool = self.tools.get(self._tool)
         opened, schema = begun_call(self.tools, self.dialect, self._tool, self.limits)
         written = self._written
         self._opened, self._tool = opened, ""
         prefill = opened.behind(written) if written else opened.prefill
-        return replace(
+        self._drafted = replace(
             action,
             request=replace(action.request, prefill=prefill, format=schema),
             closing=opened.closing,
             told=len(opened.kept(written)) if written else 0,
+            draft=tool is not None and drafts(tool, self.settings),
         )
+        return self._drafted
+
+    def drafted(self, generation: Generation) -> bool:
+        """Take a draft; whether it is to be asked about before it is read (:meth:`unasked`)."""
+        before = self._drafted.request.prefill if self._drafted is not None else ""
+        self._given = as_given(generation, before)
+        self._draft = Draft.of(generation, before, self._opened, self.dialect)
+        return self._draft is not None
 
     def heard(self, generation: Generation) -> bool:
         """Whether it is to be decided on another call, behind those of this reply."""

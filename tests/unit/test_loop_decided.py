@@ -244,7 +244,9 @@ def test_native_mode_cannot_be_decided() -> None:
         Session("m", TOOLS, backend=ScriptedBackend([]), mode="native", decide=True)
 
 
-@pytest.mark.parametrize("wrong", [{"margin": float("nan")}, {"most": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"margin": float("nan")}, {"unasked": float("nan")}, {"most": 0}]
+)
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         Decide(**wrong)

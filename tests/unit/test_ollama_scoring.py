@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fallback.errors import CapabilityError
 from fallback.ollama.exchange import Exchange
 from fallback.ollama.plan import GenerationPlan
-from fallback.ollama.scoring import Walked, next_token, walk
+from fallback.ollama.scoring import Walked, follow, next_token, walk
 
 Told = Mapping[str, float]
 
@@ -27,15 +27,21 @@ def answer(tokens: Told) -> dict[str, Any]:
 
 def walked(values: Sequence[str], told: Mapping[str, Told]) -> tuple[list[str], tuple[float, ...]]:
     """The places that were asked about, and the outcome."""
-    asking, places = walk(values, where="here"), []
+    places, found = asked(walk(values, where="here"), told)
+    return places, found.logprobs
+
+
+def asked(
+    asking: Generator[str, Mapping[str, Any], Walked], told: Mapping[str, Told]
+) -> tuple[list[str], Walked]:
+    places = []
     try:
         place = next(asking)
         while True:
             places.append(place)
             place = asking.send(answer(told[place]))
     except StopIteration as stop:
-        found: Walked = stop.value
-        return places, found.logprobs
+        return places, stop.value
 
 
 def test_values_that_begin_differently_cost_one_request() -> None:
@@ -168,3 +174,57 @@ def test_whatever_is_told_a_walk_ends_with_a_number_for_each_value(
     assert asked <= 12
     assert len(scores) == len(values)
     assert all(math.isfinite(score) for score in scores)
+
+
+def followed(value: str, told: Mapping[str, Told]) -> tuple[list[str], Walked]:
+    return asked(follow([value], where="here"), told)
+
+
+def test_where_others_may_begin_alike_a_value_counts_to_its_end() -> None:
+    told = {"": {' "': -0.1, " 1": -3.0}, ' "': {"Act": -0.5}, ' "Act': {"ion": -0.25, "ive": -1.5}}
+    places, found = followed(' "Action', told)
+    assert places == ["", ' "', ' "Act']
+    assert found.logprobs == pytest.approx((-0.85,))
+    assert found.unseen == frozenset()
+
+
+def test_all_tokens_that_may_be_its_next_piece_count() -> None:
+    told = {"": {"Act": math.log(0.5), "A": math.log(0.25)}, "Act": {"ion": math.log(0.5)}}
+    _, found = followed("Action", told)
+    assert found.logprobs == pytest.approx((math.log(0.375),))
+
+
+def test_a_token_may_end_behind_the_value() -> None:
+    assert followed(" 1", {"": {" 1": -0.5, " 10": -1.5}})[1].logprobs == pytest.approx(
+        (math.log(math.exp(-0.5) + math.exp(-1.5)),)
+    )
+
+
+def test_what_is_not_among_the_likeliest_has_the_least_of_them_at_most() -> None:
+    told = {"": {"Act": -0.5}, "Act": {"or": -0.25, "ress": -4.0}}
+    _, found = followed("Action", told)
+    assert found == ((-4.5,), frozenset({0}))
+
+
+def test_a_token_that_ends_within_a_character_is_gone_on_behind_it() -> None:
+    entry = {"token": "\ufffd", "logprob": -0.5, "bytes": [0xC3]}
+    asking = follow(["\u00fc"], where="here")
+    assert next(asking) == ""
+    with pytest.raises(StopIteration) as stop:
+        asking.send({"logprobs": [{**entry, "top_logprobs": [entry]}]})
+    assert stop.value.value.logprobs == (-0.5,)
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_a_long_value_is_followed_so_far_and_no_further(value: str) -> None:
+    """A model that knows nothing but characters, each as probable as not."""
+    asking, places = follow([value], where="here"), []
+    try:
+        place = next(asking)
+        while True:
+            places.append(place)
+            place = asking.send(answer({value[len(place)]: math.log(0.5)}))
+    except StopIteration as stop:
+        found: Walked = stop.value
+    assert places == [value[:size] for size in range(min(len(value), 12))]
+    assert found.logprobs == pytest.approx((len(places) * math.log(0.5),))

@@ -132,6 +132,79 @@ def test_several_calls_are_decided_on_one_after_the_other(stream: bool, live: bo
     assert last == "tool_calls"
 
 
+GAMES: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "find_games",
+        "parameters": {
+            "type": "object",
+            "properties": {"platform": {"type": "string"}, "genre": {"type": "string"}},
+            "required": ["platform"],
+        },
+    },
+}
+LINUX, AMIGA = (
+    call("find_games", json.dumps({"platform": platform, "genre": "Action"}))
+    for platform in ("Linux", "Amiga")
+)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("live", [False, True])
+def test_arguments_that_nobody_asked_for_are_left_out(stream: bool, live: bool) -> None:
+    model = Model("find_games", invented=["genre"], further=["find_games"])
+    upstream = Scripted(LINUX, AMIGA, scores=model)
+    client = Client(upstream, Settings(default=DECIDES, stream_arguments=live))
+
+    async def run() -> dict[str, Any]:
+        return await client.ask(stream=stream, tools=[GAMES])
+
+    answer = anyio.run(run)
+    made = [{"platform": "Linux"}, {"platform": "Amiga"}]
+    if not stream:
+        assert [json.loads(text) for _, text in calls(answer)] == made
+    else:
+        told = streamed(answer)
+        assert [name for _, name, _ in told if name] == ["find_games"] * 2
+        for number, arguments in enumerate(made):
+            text = "".join(text for index, _, text in told if index == number)
+            assert json.loads(text) == arguments
+        assert answer["deltas"][-1]["choices"][0]["finish_reason"] == "tool_calls"
+    assert "Action" not in upstream.model.requests[1].prefill
+
+
+def test_a_draft_costs_the_client_what_it_cost_once() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 7}
+    upstream = Scripted(LINUX | {"usage": usage}, scores=Model("find_games"))
+    told = asked(upstream, tools=[GAMES])
+    assert [json.loads(text) for _, text in calls(told)] == [
+        {"platform": "Linux", "genre": "Action"}
+    ]
+    assert (told["usage"]["prompt_tokens"], told["usage"]["completion_tokens"]) == (100, 7)
+
+
+def test_a_draft_that_is_no_call_is_corrected_as_ever() -> None:
+    broken = {"content": '{"name": "find_games", "arguments": {"genre": "Act', "prefilled": True}
+    right = '```tool_call\n{"name": "find_games", "arguments": {"platform": "Linux"}}\n```'
+    upstream = Scripted(
+        broken | {"finish_reason": "length"}, right, scores=Model("find_games", invented=["genre"])
+    )
+    answer = asked(upstream, tools=[GAMES])
+    assert calls(answer) == [("find_games", '{"platform": "Linux"}')]
+
+
+def test_a_server_that_fails_to_say_leaves_a_call_as_it_was() -> None:
+    model = Model("find_games")
+
+    def scores(request: GenerationRequest, values: Sequence[str]) -> Any:
+        if request.prefill.endswith('":'):
+            raise BackendStatusError("broken", status=500)
+        return model(request, values)
+
+    answer = asked(Scripted(LINUX, scores=scores), tools=[GAMES])
+    assert "Action" in calls(answer)[0][1]
+
+
 def test_a_client_is_told_the_tokens_of_its_prompt_once() -> None:
     """Some clients go by them for their window, and deciding asks for the same prompt again."""
     usage = {"prompt_tokens": 100, "completion_tokens": 7}
