@@ -39,7 +39,7 @@ class Model:
             return [math.log(self.ready)]
         if request.prefill.endswith('":'):  # a value
             name = request.prefill.split('"')[-2]
-            self.doubted.append((name, *values))
+            self.doubted.append((name, values[0]))
             given = name in self.invented or question == "N/A"
             return [math.log(0.5 if given else 0.99)]
         self.asked.append((request.prefill, tuple(values)))

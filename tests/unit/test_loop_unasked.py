@@ -170,7 +170,7 @@ def test_what_is_left_out_of_a_call_does_not_stand_in_front_of_the_next() -> Non
 
 def test_listeners_are_told_of_the_call_as_it_is_made_and_once() -> None:
     model = Model("find_games", invented=["genre"])
-    replies = [found(platform="Linux", genre="Action"), "Here they are."]
+    replies: list[Any] = [found(platform="Linux", genre="Action"), "Here they are."]
     backend = ScriptedBackend(replies, scores=model, chunk_size=3)
     with Session("m", [GAMES], backend=backend, decide=True) as session:
         events = list(session.stream(QUESTION))
@@ -183,7 +183,7 @@ def test_listeners_are_told_of_the_call_as_it_is_made_and_once() -> None:
 @pytest.mark.anyio
 async def test_async_sessions_leave_out_the_same() -> None:
     model = Model("find_games", invented=["genre"])
-    replies = [found(platform="Linux", genre="Action"), "Here they are."]
+    replies: list[Any] = [found(platform="Linux", genre="Action"), "Here they are."]
     backend = ScriptedBackend(replies, scores=model, chunk_size=3)
     async with AsyncSession("m", [GAMES], backend=backend, decide=True) as session:
         turn = await session.run(QUESTION)
@@ -215,7 +215,7 @@ def test_a_server_that_fails_to_say_leaves_the_call_as_it_was() -> None:
             raise BackendStatusError("broken", status=500)
         return model(request, values)
 
-    replies = [found(platform="Linux", genre="Action"), "Done."]
+    replies: list[Any] = [found(platform="Linux", genre="Action"), "Done."]
     backend = ScriptedBackend(replies, scores=scores)
     with Session("m", [GAMES], backend=backend, decide=True) as session:
         turn = session.run(QUESTION)

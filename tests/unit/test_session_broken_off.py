@@ -278,11 +278,11 @@ def test_probabilities_that_do_not_come_are_waited_for_no_longer_than_the_deadli
     kind: Any,
 ) -> None:
     class Undecided(Mute):
-        def score(self, request: GenerationRequest, values: Any) -> Any:
+        def score(self, request: GenerationRequest, values: Any, whole: bool = False) -> Any:
             self.released.wait(20)
             raise AssertionError("nobody waits for this")
 
-        async def ascore(self, request: GenerationRequest, values: Any) -> Any:
+        async def ascore(self, request: GenerationRequest, values: Any, whole: bool = False) -> Any:
             await asyncio.Event().wait()
 
     @tool
