@@ -33,6 +33,9 @@ __all__ = ["Doubt", "Draft", "as_given", "drafts", "left_out", "may_be_left_out"
 _MOST_DOUBTS = 8
 """Arguments of one call that are asked about; behind them all are kept."""
 
+_LONGEST = 80
+"""Characters of a value in a note."""
+
 _SHORTEST = 3
 """Characters of a text that is looked for in the user's words: a shorter one is there by chance."""
 
@@ -48,7 +51,14 @@ class Doubt(NamedTuple):
     """
 
     name: str
+    value: Any
     choices: Choices
+
+    @property
+    def told(self) -> str:
+        """The argument, for people to read."""
+        text = to_json(self.value)
+        return f"{self.name}={text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +122,9 @@ class Draft:
         names = list(self.arguments)
         front = {key: self.arguments[key] for key in names[: names.index(name)]}
         text = self._text({**front, name: None}).removesuffix(" null}}")
-        value = f" {_unended(to_json(self.arguments[name]))}"
-        return Doubt(name, Choices(self.before + text, (value,), whole=True))
+        value = self.arguments[name]
+        asked = f" {_unended(to_json(value))}"
+        return Doubt(name, value, Choices(self.before + text, (asked,), whole=True))
 
     def without(self, names: Collection[str]) -> Chunk:
         """The reply without these arguments, as it would have come from the server."""
@@ -166,12 +177,13 @@ def left_out(
         free: the same where nothing is asked.
         settings: whose ``unasked`` is to be passed.
     """
-    gains = [_gain(given, nothing) for given, nothing in zip(asked, free, strict=True)]
-    told = dict(zip((doubt.name for doubt in doubts), gains, strict=True))
-    out = frozenset(name for name, gain in told.items() if gain <= settings.unasked)
-    parts = (
-        f"{name} {gain:+.2f}{' (left out)' if name in out else ''}" for name, gain in told.items()
-    )
+    gains = map(_gain, asked, free)
+    weighed = list(zip(doubts, gains, strict=True))
+    out = frozenset(doubt.name for doubt, gain in weighed if gain <= settings.unasked)
+    parts = [
+        f"{doubt.told} {gain:+.2f}{' (left out)' if doubt.name in out else ''}"
+        for doubt, gain in weighed
+    ]
     return out, f"asked for: {', '.join(parts)}"
 
 

@@ -67,7 +67,7 @@ def test_a_value_that_is_as_probable_when_nothing_is_asked_is_left_out() -> None
     assert turn.steps[0].raw == (
         '```tool_call\n{"name": "find_games", "arguments": {"platform": "Linux"}}\n```'
     )
-    assert "asked for: genre +0.00 (left out)" in turn.steps[0].notes
+    assert 'asked for: genre="Action" +0.00 (left out)' in turn.steps[0].notes
     assert json.loads(turn.steps[0].results[0].content) == {"platform": "Linux"}
 
 
@@ -75,7 +75,7 @@ def test_a_value_that_the_question_speaks_for_is_kept() -> None:
     model = Model("find_games")
     turn, _ = played(model, found(platform="Linux", rating=4.5))
     assert arguments(turn) == [{"platform": "Linux", "rating": 4.5}]
-    assert "asked for: rating +4.60" in turn.steps[0].notes
+    assert "asked for: rating=4.5 +4.60" in turn.steps[0].notes
     assert turn.steps[0].usage.completion_tokens == 1  # the draft is the reply
 
 
