@@ -77,9 +77,10 @@ class Session(SessionBase):
         parallel_tool_calls: whether one reply may hold several calls; otherwise only the first one
             counts, and the model is told so.
         decide: decide before the reply to a question which tool it calls, or none, by
-            probabilities, and only then let the model write the arguments, or the answer: ``True``,
-            or a ``Decide`` with a margin of your own. It goes with prompt mode, and needs a server
-            that gives log-probabilities. ``None`` does so where the model's profile says it.
+            probabilities, and only then let the model write the arguments, of which those stay that
+            the question speaks for, or the answer: ``True``, or a ``Decide`` with margins of your
+            own. It goes with prompt mode, and needs a server that gives log-probabilities. ``None``
+            does so where the model's profile says it.
         eager: start a call that only reads as soon as it is complete, while the model still writes
             (prompt mode).
         respond: offer a tool ``respond(text)`` whose call is the answer, for models that call a
