@@ -37,6 +37,7 @@ from fallback.loop.repetition import copies
 from fallback.loop.turn import TurnLoop
 from fallback.loop.unasked import Doubt, Draft, as_given, drafts, left_out
 from fallback.messages import Message
+from fallback.routing import Route
 from fallback.tools import Tool
 
 __all__ = ["DecidedLoop"]
@@ -63,6 +64,7 @@ class DecidedLoop(TurnLoop):
         except _Refused as refused:
             return refused.generation
         except _Unable:
+            self._go_undecided()
             return (yield from self._reply())
         if verdict.tool:
             generation = yield from self._call(verdict.tool)
@@ -86,6 +88,15 @@ class DecidedLoop(TurnLoop):
         free = not self._withdrawn and not self._aside and self._choice == "auto"
         blocks = self._mode == "prompt" and not self.plan.dialect.inline
         return free and blocks and len(self._tools) > 0
+
+    def _go_undecided(self) -> None:
+        """Go the best of the ways that do not decide first, if one was measured."""
+        route = self._route
+        otherwise = None if route is None or route.advice is None else route.advice.otherwise
+        if otherwise is not None:
+            self._route = Route(mode=otherwise.mode, why=otherwise.why, advice=otherwise)
+            self._mode = otherwise.mode
+            self._begin(replace(self.plan, decide=None).advised(self._route))
 
     def _further(self, generation: Generation) -> Generator[Action, Outcome, Generation]:
         """Let the reply go on as long as another call is decided on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from profile_kit import measured, profile_of
 from session_kit import DRIVERS, Drive, blocking
@@ -12,7 +13,7 @@ from session_kit import DRIVERS, Drive, blocking
 from fallback import Session
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.ledger import Ledger
-from fallback.profiles import Profiles, save
+from fallback.profiles import Profiles, WayEvidence, save
 from fallback.profiles.places import file_name
 from fallback.testing import ScriptedBackend
 
@@ -98,6 +99,34 @@ def test_where_the_server_cannot_decide_the_profile_is_gone_by_without(
     (turn,) = drive(backend, "Weather in Oslo?")
     assert turn.tools_used == ("get_weather",)
     assert [note for note in turn.steps[0].notes if note.startswith("not decided: ")]
+
+
+@DRIVERS
+def test_where_the_server_cannot_decide_the_best_way_without_is_gone_from_then_on(
+    drive: Drive, profile_folder: Path
+) -> None:
+    """The dialect of a way that decides may do badly where nothing is decided."""
+    way: dict[str, Any] = {"way": "decide", "dialect": "fenced", "decide": -1.5}
+    other = WayEvidence(name="prompt:hermes", n=16, rate=0.7, low=0.4, high=0.8)
+    evidence = profile_of(**way).evidence
+    measured(profile_folder, **way, evidence=replace(evidence, ways=(evidence.ways[0], other)))
+    backend = ScriptedBackend(["Hello.", "Hello."], capabilities=["tools"])
+    turns = drive(backend, "Hi", "Hi")
+    for turn, request in zip(turns, backend.requests, strict=True):
+        assert turn.steps[0].mode == "prompt"
+        assert "<tool_call>" in request.messages[0].content
+        assert "prompt:hermes was wholly right in 70% of 16 cases" in turn.steps[0].notes[0]
+    noted = [note for turn in turns for note in turn.steps[0].notes if "not decided" in note]
+    assert len(noted) == 1
+
+
+def test_the_best_way_without_deciding_may_be_the_native_one(profile_folder: Path) -> None:
+    way: dict[str, Any] = {"way": "decide", "dialect": "fenced", "decide": -1.5}
+    measured(profile_folder, **way)  # beside it native+read was measured
+    backend = ScriptedBackend(["Hello."], capabilities=["tools"])
+    (turn,) = blocking(backend, "Hi")
+    assert turn.steps[0].mode == "native"
+    assert backend.requests[0].catalogue is not None
 
 
 @DRIVERS
