@@ -33,6 +33,8 @@ __all__ = ["Doubt", "Draft", "as_given", "drafts", "left_out", "may_be_left_out"
 _MOST_DOUBTS = 8
 """Arguments of one call that are asked about; behind them all are kept."""
 
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
 _LONGEST = 80
 """Characters of a value in a note."""
 
@@ -41,6 +43,18 @@ _SHORTEST = 3
 
 _CERTAIN = 8.0
 """Logarithm of the odds that count as no more: what lies beyond is the rounding of the server."""
+
+
+class Member(NamedTuple):
+    """A member of an object in its text: where it begins, where its value does (behind the colon,
+    with the blanks that may be there), and where that ends.
+    """
+
+    name: str
+    value: Any
+    begin: int
+    colon: int
+    end: int
 
 
 class Doubt(NamedTuple):
@@ -68,16 +82,16 @@ class Draft:
     Attributes:
         generation: the reply that it is the last call of.
         before: of its text, what was there before the call was written.
+        text: the call, as it was written.
         name: the tool.
-        arguments: as they were written.
-        closing: what completes the call.
+        arguments: where they are in ``text``.
     """
 
     generation: Generation
     before: str
+    text: str
     name: str
-    arguments: Mapping[str, Any]
-    closing: str
+    arguments: tuple[Member, ...]
 
     @classmethod
     def of(
@@ -91,16 +105,19 @@ class Draft:
         whole = opened == opening_of_any(dialect) and generation.raw.startswith(before)
         if not whole or generation.error is not None:
             return None
-        text = generation.raw.removeprefix(before)
+        written = generation.raw.removeprefix(before)
         for closing in (opened.closing, opened.closing.removeprefix("\n")):
+            text = written.removesuffix(closing)
             try:
-                call = json.loads(text.removesuffix(closing))
+                call = json.loads(text)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(call, dict) and call.keys() == {"name", "arguments"}:
-                name, arguments = call["name"], call["arguments"]
-                if isinstance(name, str) and isinstance(arguments, dict):
-                    return cls(generation, before, name, arguments, closing)
+            members = _members(text, text.index("{")) if isinstance(call, dict) else ()
+            if [member.name for member in members] == ["name", "arguments"]:
+                name, arguments = members
+                if isinstance(name.value, str) and isinstance(arguments.value, dict):
+                    inside = _members(text, text.index("{", arguments.colon))
+                    return cls(generation, before, text, name.value, inside)
         return None
 
     def doubts(self, tool: Tool, said: str) -> tuple[Doubt, ...]:
@@ -112,31 +129,46 @@ class Draft:
         """
         optional = may_be_left_out(tool)
         found = [
-            self._doubt(name)
-            for name, value in self.arguments.items()
-            if name in optional and not _is_default(tool, name, value) and not _is_said(value, said)
+            self._doubt(member)
+            for member in self.arguments
+            if member.name in optional
+            and not _is_default(tool, member.name, member.value)
+            and not _is_said(member.value, said)
         ]
         return tuple(found[:_MOST_DOUBTS])
 
-    def _doubt(self, name: str) -> Doubt:
-        names = list(self.arguments)
-        front = {key: self.arguments[key] for key in names[: names.index(name)]}
-        text = self._text({**front, name: None}).removesuffix(" null}}")
-        value = self.arguments[name]
-        asked = f" {_unended(to_json(value))}"
-        return Doubt(name, value, Choices(self.before + text, (asked,), whole=True))
+    def _doubt(self, member: Member) -> Doubt:
+        value = self.text[member.colon : member.end]
+        asked = value[:-1] if value[-1] in '"]}' else value
+        prefill = self.before + self.text[: member.colon]
+        return Doubt(member.name, member.value, Choices(prefill, (asked,), whole=True))
 
     def without(self, names: Collection[str]) -> Chunk:
         """The reply without these arguments, as it would have come from the server."""
-        if not names:
-            text = self.generation.raw.removeprefix(self.before).removesuffix(self.closing)
-        else:
-            kept = {name: value for name, value in self.arguments.items() if name not in names}
-            text = self._text(kept)
+        text, members = self.text, self.arguments
+        kept = [text[m.begin : m.end] for m in members if m.name not in names]
+        if len(kept) < len(members):
+            text = f"{text[: members[0].begin]}{', '.join(kept)}{text[members[-1].end :]}"
         return replace(as_given(self.generation, self.before), text=text, finish_reason="stop")
 
-    def _text(self, arguments: Mapping[str, Any]) -> str:
-        return to_json({"name": self.name, "arguments": arguments})
+
+def _members(text: str, brace: int) -> tuple[Member, ...]:
+    """The members of an object that begins with this brace, in a text that is JSON."""
+    decode, found, at = json.JSONDecoder().raw_decode, [], _behind_blanks(text, brace + 1)
+    while text[at] != "}":
+        name, end = decode(text, at)
+        colon = text.index(":", end) + 1
+        value, end = decode(text, _behind_blanks(text, colon))
+        found.append(Member(name, value, at, colon, end))
+        at = _behind_blanks(text, end)
+        if text[at] == ",":
+            at = _behind_blanks(text, at + 1)
+    return tuple(found)
+
+
+def _behind_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return at if blanks is None else blanks.end()
 
 
 def as_given(generation: Generation, before: str) -> Chunk:
@@ -201,11 +233,6 @@ def _gain(asked: Scored, free: Scored) -> float:
 def _odds(logprob: float) -> float:
     against = -math.expm1(min(logprob, 0.0))
     return _CERTAIN if against <= 0 else min(logprob - math.log(against), _CERTAIN)
-
-
-def _unended(text: str) -> str:
-    """A value as JSON without the character that ends it, where it has one."""
-    return text[:-1] if text[-1] in '"]}' else text
 
 
 def _is_default(tool: Tool, name: str, value: Any) -> bool:

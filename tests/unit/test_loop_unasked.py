@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 from deciding_kit import Model, args, call
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fallback import AsyncSession, Session
@@ -277,13 +277,22 @@ def _generation(text: str, begun: str, finish: Literal["stop", "tool_call"] = "s
     return Generation(raw=begun + text, finish_reason=finish)
 
 
-def _draft(given: dict[str, Any], dialect: Dialect = FENCED, end: str = "") -> Draft:
+def _draft(
+    given: dict[str, Any], dialect: Dialect = FENCED, end: str = "", indent: int | None = None
+) -> Draft:
     opened = opening_of_any(dialect)
-    closing = opened.closing.removeprefix(end)
-    text = json.dumps({"name": "t", "arguments": given}, ensure_ascii=False) + end + closing
+    call = json.dumps({"name": "t", "arguments": given}, ensure_ascii=False, indent=indent)
+    text = call + end + opened.closing.removeprefix(end)
     draft = Draft.of(_generation(text, opened.prefill), opened.prefill, opened, dialect)
     assert draft is not None
     return draft
+
+
+def _objects(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Objects as text, whose names may come twice."""
+    member = st.tuples(st.sampled_from(['"name"', '"arguments"', '"a"']), inner | st.just('"t"'))
+    members = st.lists(member.map(": ".join), max_size=4)
+    return members.map(lambda texts: "{" + ", ".join(texts) + "}")
 
 
 def test_so_many_arguments_are_asked_about_and_no_more() -> None:
@@ -304,35 +313,52 @@ VALUES = st.recursive(
     st.sets(NAMES),
     st.sampled_from([FENCED, HERMES]),
     st.sampled_from(["", "\n"]),
+    st.sampled_from([None, 1]),
 )
 def test_a_call_without_arguments_is_the_call_without_them(
-    given: dict[str, Any], names: set[str], dialect: Dialect, end: str
+    given: dict[str, Any], names: set[str], dialect: Dialect, end: str, indent: int | None
 ) -> None:
-    draft = _draft(given, dialect, end)
+    draft = _draft(given, dialect, end, indent)
     kept = json.loads(draft.without(names).text)
     assert kept == {"name": "t", "arguments": {k: v for k, v in given.items() if k not in names}}
     assert list(kept["arguments"]) == [name for name in given if name not in names]
 
 
-@given(st.dictionaries(NAMES, VALUES), st.sampled_from(["", "\n"]))
+@given(st.dictionaries(NAMES, VALUES), st.sampled_from(["", "\n"]), st.sampled_from([None, 1]))
 def test_where_nothing_is_left_out_the_reply_is_as_it_was_written(
-    given: dict[str, Any], end: str
+    given: dict[str, Any], end: str, indent: int | None
 ) -> None:
-    draft = _draft(given, end=end)
+    draft = _draft(given, end=end, indent=indent)
     chunk = draft.without(())
-    assert chunk.prefill + chunk.text + draft.closing == draft.generation.raw
+    assert draft.generation.raw.startswith(chunk.prefill + chunk.text)
+    assert json.loads(chunk.text)["arguments"] == given
 
 
-@given(st.dictionaries(NAMES, VALUES, min_size=1))
-def test_a_value_is_asked_about_where_it_stands(given: dict[str, Any]) -> None:
-    draft = _draft(given)
+@given(st.dictionaries(NAMES, VALUES, min_size=1), st.sampled_from([None, 1]))
+def test_a_value_is_asked_about_where_it_stands(given: dict[str, Any], indent: int | None) -> None:
+    draft = _draft(given, indent=indent)
     for doubt in draft.doubts(OPEN, ""):
         (value,) = doubt.choices.values
         assert doubt.choices.whole
+        assert doubt.choices.prefill.endswith(f'"{doubt.name}":')
         assert draft.generation.raw.startswith(doubt.choices.prefill + value)
 
 
-@given(st.text())
+def test_what_is_kept_is_kept_as_it_was_written() -> None:
+    begun = opening_of_any(FENCED)
+    text = '{"name": "t", "arguments": { "a": 1e-9, "b":2.50 ,"c":"\\u00fc" }}'
+    generation = _generation(text + begun.closing, begun.prefill)
+    draft = Draft.of(generation, begun.prefill, begun, FENCED)
+    assert draft is not None
+    left = '{"name": "t", "arguments": { "a": 1e-9, "c":"\\u00fc" }}'
+    assert draft.without({"b"}).text == left
+    assert draft.without({"a", "b", "c"}).text == '{"name": "t", "arguments": {  }}'
+
+
+@given(st.text() | st.recursive(st.just("1"), _objects, max_leaves=6))
+@example('{"name": "t", "name": "t", "arguments": {}}')
+@example('{"name": "t", "arguments": []}')
+@example('{"arguments": {}, "name": "t"}')
 def test_any_text_is_no_draft_or_one_that_can_be_read(text: str) -> None:
     opened = opening_of_any(FENCED)
     generation = _generation(text, opened.prefill)
