@@ -7,6 +7,7 @@ they are written. No I/O here: the questions are yielded, and answered by :mod:`
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -57,6 +58,9 @@ Baselines = Kept[bytes, tuple[float, ...]]
 """What the names of tools have when nothing is asked, of the prompts that were seen last."""
 
 _NOTHING = Opening("")
+
+_DIGITS = re.compile(r"\d+")
+"""Many clients tell the model the time. What names have of themselves does not depend on it."""
 
 
 def decide_of(settings: ModelSettings, route: Route) -> Decide | None:
@@ -131,7 +135,8 @@ class Deciding:
         """
         names = self.tools.names
         choices = first(names, self.dialect)
-        key = _digest(model, self.dialect.name, *(m.content for m in nothing.messages))
+        prompt = (_DIGITS.sub("0", message.content) for message in nothing.messages)
+        key = _digest(model, self.dialect.name, *names, *prompt)
         free = known.get(key)
         if free is None:
             free = (yield _question(nothing, choices)).logprobs

@@ -286,21 +286,30 @@ def test_a_profile_says_so_with_its_margin(profile_folder: Path) -> None:
 
 
 def test_what_names_have_of_themselves_is_found_out_once() -> None:
-    model = Model("get_weather", "get_weather")
+    model = Model(*["get_weather"] * 5)
     nothing: list[str] = []
 
     def scores(request: GenerationRequest, values: Sequence[str]) -> Any:
         nothing.extend(m.content for m in request.messages if m.content == "N/A")
         return model(request, values)
 
-    client = Client(Scripted(WEATHER, WEATHER, scores=scores))
+    client = Client(Scripted(*[WEATHER] * 5, scores=scores))
 
-    async def run() -> None:
-        await client.ask()
-        await client.ask()
+    async def run() -> list[int]:
+        asked = []
+        for tools, rule in (
+            (TOOLS, "It is 10:59."),
+            (TOOLS, "It is 11:00."),
+            (TOOLS, "Be brief."),
+            ([*TOOLS, tool("get_v1", "id")], "Be brief."),
+            ([*TOOLS, tool("get_v2", "id")], "Be brief."),
+        ):
+            messages = [{"role": "system", "content": rule}, QUESTION]
+            await client.ask(messages=messages, tools=tools)
+            asked.append(len(nothing))
+        return asked
 
-    anyio.run(run)
-    assert nothing == ["N/A"]
+    assert anyio.run(run) == [1, 1, 2, 3, 4]
 
 
 def test_a_server_that_tells_no_probabilities_is_asked_without(
