@@ -53,6 +53,17 @@ def test_what_is_more_probable_has_the_higher_score(backend: OllamaBackend) -> N
     assert backend.score(request, ['Paris."', 'Parma."', 'Oslo."']).logprobs == scores.logprobs
 
 
+def test_a_whole_value_is_as_probable_as_its_tokens_together(backend: OllamaBackend) -> None:
+    """At least: the same text may be cut into tokens in several ways."""
+    request = asking(SMALL, "Name the capital of France.", '{"capital":')
+    for value in (' "Paris', ' "Par', " true", " [1, 2"):
+        scores = backend.score(request, [value], whole=True)
+        together = sum(backend.forced(request, value))
+        assert together - 0.01 <= scores.logprobs[0] <= 0.0 or scores.unseen == {0}
+    whole, part, other = backend.score(request, [' "Paris', ' "P', ' "Oslo'], whole=True).logprobs
+    assert part >= whole > other
+
+
 @pytest.mark.parametrize("text", ["Paris.", 'a "b" \\ \n\tc\x07 ü€😀', '{"city": "Oslo"}\n```'])
 def test_a_given_text_is_written_token_by_token(backend: OllamaBackend, text: str) -> None:
     request = asking(SMALL, "Name the capital of France.", "The capital of France is ")
@@ -104,6 +115,40 @@ def test_a_session_decides_and_only_then_lets_the_arguments_be_written(
     assert (call.name, call.arguments["city"].casefold()) == ("get_weather", "oslo")
     assert any(note.startswith("decided: get_weather") for note in step.notes)
     assert step.usage.completion_tokens > 5
+
+
+GAMES = {
+    "name": "multiplayer_game_finder",
+    "description": "Locate multiplayer games that match specific criteria.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "platform": {"type": "string", "description": "The platform."},
+            "rating": {"type": "number", "description": "Desired minimum game rating."},
+            "genre": {
+                "type": "string",
+                "description": "Desired game genre.",
+                "enum": ["Action", "Adventure", "Racing", "Strategy", "Simulation"],
+            },
+        },
+        "required": ["platform", "rating"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("which", "genre"), [("multiplayer game", None), ("strategy game", "Strategy")]
+)
+def test_only_what_was_asked_for_is_in_the_call(
+    backend: OllamaBackend, which: str, genre: str | None
+) -> None:
+    decide = Decide(margin=float("-inf"), most=1)
+    with Session(CODER, [GAMES], backend=backend, decide=decide, num_ctx=2048) as session:
+        turn = session.run(f"Find me a {which} with rating above 4.5 for Windows 10.")
+    (step,) = turn.steps
+    (call,) = step.calls
+    assert call.arguments["platform"].startswith("Windows")
+    assert call.arguments.get("genre") == genre, step.notes
 
 
 def test_examples_are_judged_and_those_that_are_kept_can_be_given(
