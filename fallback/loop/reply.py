@@ -94,7 +94,8 @@ class Reply:
             self._finish = chunk.finish_reason or "stop"
         # A server that has begun to report calls is heard to the end: its batch is the one that
         # counts.
-        if not self._tool_calls and any(isinstance(event, self._ends) for event in events):
+        over = any(isinstance(event, self._ends) for event in events)
+        if over and not self._tool_calls and not chunk.done:
             self._cut = True
         return self._running_on(self._untold(events))
 

@@ -25,6 +25,7 @@ from fallback.dialects.record import Dialect
 from fallback.loop.actions import Generation
 from fallback.loop.deciding import Choices, Decide, Scored
 from fallback.rendering.opening import Opening, opening_of_any
+from fallback.schema.places import cut
 from fallback.templating import to_json
 from fallback.tools import Tool
 
@@ -37,6 +38,9 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 _LONGEST = 80
 """Characters of a value in a note."""
+
+_MOST_TEXTS = 32
+"""Texts of a list that are looked for in the user's words."""
 
 _SHORTEST = 3
 """Characters of a text that is looked for in the user's words: a shorter one is there by chance."""
@@ -71,8 +75,7 @@ class Doubt(NamedTuple):
     @property
     def told(self) -> str:
         """The argument, for people to read."""
-        text = to_json(self.value)
-        return f"{self.name}={text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}"
+        return f"{self.name}={cut(to_json(self.value), _LONGEST)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,16 @@ class Draft:
         Returns:
             ``None`` where it is not one JSON object as it was begun, or not complete.
         """
-        whole = opened == opening_of_any(dialect) and generation.raw.startswith(before)
-        if not whole or generation.error is not None:
+        reading, raw = generation.reading, generation.raw
+        whole = opened == opening_of_any(dialect) and raw.startswith(before)
+        if not whole or not reading.calls or reading.problems:
             return None
-        written = generation.raw.removeprefix(before)
+        written = raw.removeprefix(before)
         for closing in (opened.closing, opened.closing.removeprefix("\n")):
             text = written.removesuffix(closing)
             try:
                 call = json.loads(text)
-            except (ValueError, RecursionError):
+            except ValueError:
                 continue
             members = _members(text, text.index("{")) if isinstance(call, dict) else ()
             if [member.name for member in members] == ["name", "arguments"]:
@@ -127,13 +131,13 @@ class Draft:
             tool: the one that is called.
             said: the user's words; a text that stands there was asked for.
         """
-        optional = may_be_left_out(tool)
+        optional, words = may_be_left_out(tool), said.casefold()
         found = [
             self._doubt(member)
             for member in self.arguments
             if member.name in optional
             and not _is_default(tool, member.name, member.value)
-            and not _is_said(member.value, said)
+            and not _is_said(member.value, words)
         ]
         return tuple(found[:_MOST_DOUBTS])
 
@@ -242,11 +246,16 @@ def _is_default(tool: Tool, name: str, value: Any) -> bool:
     return has and to_json(schema["default"]) == to_json(value)
 
 
-def _is_said(value: Any, said: str) -> bool:
-    """Whether a text, or each of a list, is in the user's words; a number is there by chance."""
-    if isinstance(value, list):
-        return bool(value) and all(_is_said(item, said) for item in value)
-    if not isinstance(value, str) or len(value.strip()) < _SHORTEST:
+def _is_said(value: Any, words: str) -> bool:
+    """Whether a text, or each of a short list, is in the user's words, which are folded. A number
+    may be there by chance.
+    """
+    texts = value if isinstance(value, list) else [value]
+    return 0 < len(texts) <= _MOST_TEXTS and all(_stands_in(words, text) for text in texts)
+
+
+def _stands_in(words: str, text: Any) -> bool:
+    if not isinstance(text, str) or len(text.strip()) < _SHORTEST:
         return False
-    words = re.escape(value.strip().casefold())
-    return re.search(rf"(?<!\w){words}(?!\w)", said.casefold()) is not None
+    wanted = re.escape(text.strip().casefold())
+    return re.search(rf"(?<!\w){wanted}(?!\w)", words) is not None

@@ -146,7 +146,7 @@ def follow(values: Sequence[str], *, where: str) -> Generator[str, Answer, Walke
     """
     found, unseen = [], set()
     for index, value in enumerate(values):
-        end, written, total = value.encode(), b"", 0.0
+        end, written, total = value.encode(errors="replace"), b"", 0.0
         for _ in range(_MOST_TOKENS):
             tokens = _likeliest((yield written.decode()), where)
             fits = {t: p for t, p in tokens.items() if _fits(t, end[len(written) :])}

@@ -20,7 +20,7 @@ from fallback.loop import Decide, Generation
 from fallback.loop.deciding import Scored
 from fallback.loop.progress import StepStarted, ToolStarted
 from fallback.loop.unasked import Draft, as_given, left_out, may_be_left_out
-from fallback.messages import Turn
+from fallback.messages import Reading, ToolCall, Turn
 from fallback.parsing.events import CallReady
 from fallback.rendering.opening import opening_of_any
 from fallback.testing import ScriptedBackend
@@ -114,8 +114,15 @@ def test_what_need_not_be_asked_about_is_not(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"rating": 3.5}, {"genre": "Lin"}, {"genre": "ki"}, {"tags": []}, {"tags": ["Linux", "new"]}],
-    ids=["a number", "a part of a word", "two characters", "none", "not each"],
+    [
+        {"rating": 3.5},
+        {"genre": "Lin"},
+        {"genre": "ki"},
+        {"tags": []},
+        {"tags": ["Linux", "new"]},
+        {"tags": ["Linux"] * 40},
+    ],
+    ids=["a number", "a part of a word", "two characters", "none", "not each", "very many"],
 )
 def test_what_is_not_said_is_asked_about(given: dict[str, Any]) -> None:
     model = Model("find_games", invented=list(given))
@@ -274,7 +281,9 @@ OPEN = Tool(
 
 
 def _generation(text: str, begun: str, finish: Literal["stop", "tool_call"] = "stop") -> Generation:
-    return Generation(raw=begun + text, finish_reason=finish)
+    """A reply that has been read: what is in it is settled, where it is not."""
+    call = ToolCall(id="c", name="t", arguments={})
+    return Generation(raw=begun + text, finish_reason=finish, reading=Reading(calls=(call,)))
 
 
 def _draft(
