@@ -44,6 +44,8 @@ class Model:
             return [math.log(0.5 if given else 0.99)]
         self.asked.append((request.prefill, tuple(values)))
         if not request.prefill.endswith('"name": "'):  # behind a call
+            if question == "N/A":  # whatever is asked it would rather end
+                return [*[-3.0] * (len(values) - 1), 0.0]
             wanted = self.further.pop(0) if self.further else "```"
             return [0.0 if value.startswith(_begun(wanted)) else -6.0 for value in values]
         own = [self.habits.get(value.partition('"')[0], -3.0) for value in values]

@@ -30,6 +30,7 @@ from fallback.loop.deciding import (
     decided,
     decided_again,
     first,
+    may_follow,
 )
 from fallback.loop.ending import Ending
 from fallback.loop.mending import Withdrawal
@@ -185,7 +186,8 @@ class DecidedLoop(TurnLoop):
         choices = another(names, self.plan.dialect, generation.raw, opened)
         asked = yield from self._scored(self._request(), choices)
         self._asking.opening = opened
-        verdict, told = decided_again(names, self._settings, asked)
+        free = (yield from self._scored(self._nothing(), choices)) if may_follow(asked) else None
+        verdict, told = decided_again(names, self._settings, asked, free)
         self.record.note(told)
         return verdict
 

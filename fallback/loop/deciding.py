@@ -38,6 +38,7 @@ __all__ = [
     "first",
     "gained",
     "judge",
+    "may_follow",
     "odds",
     "seen",
 ]
@@ -48,6 +49,10 @@ CONTENT_FREE = "N/A"
 _EXTREME = 4.0
 """Logarithm of the odds that count as no more: beyond it they are nearly always certain, and would
 leave nothing to be said by the names."""
+
+_HOPELESS = -5.0
+"""Another call that is so much less probable than the end of the reply is out of question, whatever
+it would be where nothing is asked."""
 
 _NONE = "none"
 """What stands for no tool at all, unless a tool is called so."""
@@ -61,8 +66,9 @@ class Decide:
         margin: what has to speak for a call at least, in natural logarithms: those of the odds
             that the reply begins with one, and of the probability that the likeliest tool's name
             gains by the question over ``none``. A higher margin calls less often.
-        further: how much more probable than the end of a reply another call has to be, in the same
-            unit.
+        further: what has to speak for another call behind one at least, in the same unit: by how
+            much its beginning is more probable than the end of the reply, and by how much more so
+            than where nothing is asked.
         most: calls in one reply, at most.
         unasked: by how much the question has to raise the odds of a value for a parameter that may
             be left out, in the same unit; a value that gains less is left out, see
@@ -70,7 +76,7 @@ class Decide:
     """
 
     margin: float = -2.0
-    further: float = -2.0
+    further: float = 2.0
     most: int = 8
     unasked: float = 2.0
 
@@ -172,11 +178,44 @@ def decided(
     return verdict, f"decided: {verdict.tool or 'no tool'} ({told})"
 
 
-def decided_again(names: Sequence[str], settings: Decide, asked: Scored) -> tuple[Verdict, str]:
-    """The decision behind a call, of the answer to :func:`another`, and what to tell of it."""
-    verdict = judge(names, seen(asked.logprobs, asked.unseen), settings.further)
-    told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
+def may_follow(asked: Scored) -> bool:
+    """Whether it is worth asking what of the answer to :func:`another` is so whatever is asked."""
+    return max(_over_the_end(asked)) > _HOPELESS
+
+
+def decided_again(
+    names: Sequence[str], settings: Decide, asked: Scored, free: Scored | None
+) -> tuple[Verdict, str]:
+    """The decision behind a call, and what to tell of it.
+
+    Args:
+        names: of the tools.
+        settings: whose ``further`` is to be passed.
+        asked: the answer to :func:`another`.
+        free: the same where nothing is asked; ``None`` where no other call may follow.
+    """
+    ready = _over_the_end(asked)
+    if free is None:
+        verdict = judge(names, [*ready, 0.0], math.inf)
+        return verdict, f"decided again: no further call ({_over(verdict.nearest, verdict.lead)})"
+    usual = [lead - free.logprobs[-1] for lead in free.logprobs[:-1]]
+    leads = [lead + lead - own for lead, own in zip(ready, usual, strict=True)]
+    verdict = judge(names, [*leads, 0.0], settings.further)
+    own = _over("", ready[names.index(verdict.nearest)]).strip()
+    told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {own}"
     return verdict, f"decided again: {verdict.tool or 'no further call'} ({told})"
+
+
+def _over_the_end(asked: Scored) -> list[float]:
+    """How much more probable each tool is than the end of the reply; one that is not among the
+    likeliest cannot follow, whatever it might have at most.
+    """
+    *tools, end = seen(asked.logprobs, asked.unseen)
+    return [tool - end for tool in tools]
+
+
+def _over(name: str, lead: float) -> str:
+    return f"{name} {lead:+.2f} over the end"
 
 
 def odds(logprob: float) -> float:

@@ -165,7 +165,7 @@ class Course:
         if self.deciding.doubted:
             return self.deciding.unasked(asked, nothing, action.said)
         if self._outlet.calls:
-            return self.deciding.again(asked)
+            return self.deciding.again(asked, nothing)
         return self.deciding.first(asked, nothing, model, known)
 
     def _nothing_asked(self) -> tuple[Message, ...]:

@@ -28,6 +28,7 @@ from fallback.loop.deciding import (
     decided,
     decided_again,
     first,
+    may_follow,
 )
 from fallback.loop.repetition import copies
 from fallback.loop.unasked import Draft, as_given, drafts, left_out
@@ -146,12 +147,17 @@ class Deciding:
         verdict, told = decided(names, self.settings, begun=begun, asked=given, free=free)
         self._begin(verdict.tool, told)
 
-    def again(self, asked: GenerationRequest) -> Questions:
-        """Decide on another call, behind those of the last reply."""
+    def again(self, asked: GenerationRequest, nothing: GenerationRequest) -> Questions:
+        """Decide on another call, behind those of the last reply.
+
+        Args:
+            asked, nothing: as for :meth:`first`.
+        """
         names = self.tools.names
         choices = another(names, self.dialect, self._written, self._opened)
         given = yield _question(asked, choices)
-        verdict, told = decided_again(names, self.settings, given)
+        free = (yield _question(nothing, choices)) if may_follow(given) else None
+        verdict, told = decided_again(names, self.settings, given, free)
         self._begin(verdict.tool, told)
 
     def unasked(self, asked: GenerationRequest, nothing: GenerationRequest, said: str) -> Questions:

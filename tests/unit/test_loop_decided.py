@@ -11,11 +11,12 @@ from deciding_kit import Model, Scores, args, call
 
 from fallback import AsyncSession, Catalogue, Session
 from fallback.backend import GenerationRequest
+from fallback.backend import Scores as BackendScores
 from fallback.dialects.record import FENCED
 from fallback.errors import BackendStatusError, CapabilityError, ConfigurationError
 from fallback.limits import Limits
 from fallback.loop import Decide
-from fallback.loop.deciding import first, gained, judge, odds, seen
+from fallback.loop.deciding import decided_again, first, gained, judge, may_follow, odds, seen
 from fallback.loop.progress import StepStarted
 from fallback.messages import Turn
 from fallback.parsing.events import CallReady
@@ -117,11 +118,36 @@ def test_behind_a_call_another_one_may_be_decided_on() -> None:
         f'```tool_call\n{weather}\n{{"name": "get_time", "arguments": {{"zone": "CET"}}}}\n```'
     )
     assert len({call.id for call in turn.steps[0].reading.calls}) == 2
-    assert [prefill for prefill, _ in model.asked[2:4]] == [
-        f"```tool_call\n{weather}\n",
-        turn.steps[0].raw.removesuffix("```"),
+    assert [prefill for prefill, _ in model.asked[2:]] == [
+        *[f"```tool_call\n{weather}\n"] * 2,  # with the question, and with none
+        turn.steps[0].raw.removesuffix("```"),  # out of question
     ]
     assert model.asked[2][1][-1] == "```"
+    again = [note for note in turn.steps[0].notes if note.startswith("decided again: ")]
+    assert again == [
+        "decided again: get_time (get_time +15.00, of which +6.00 over the end)",
+        "decided again: no further call (get_weather -6.00 over the end)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "free", "further", "tool"),
+    [
+        ((-1.0, 0.0), (-8.0, 0.0), 2.0, "a"),  # less probable than the end, but much more so here
+        ((-1.0, 0.0), (-4.0, 0.0), 2.0, ""),
+        ((1.7, 0.0), (1.75, 0.0), 2.0, ""),  # a habit
+        ((1.7, 0.0), (1.75, 0.0), 1.0, "a"),
+        ((-5.5, 0.0), None, -math.inf, ""),
+    ],
+)
+def test_another_call_has_to_be_probable_and_more_so_than_without_a_question(
+    asked: tuple[float, float], free: tuple[float, float] | None, further: float, tool: str
+) -> None:
+    given = BackendScores(logprobs=asked)
+    assert may_follow(given) is (free is not None)
+    nothing = None if free is None else BackendScores(logprobs=free)
+    verdict, _ = decided_again(["a"], Decide(further=further), given, nothing)
+    assert (verdict.tool, verdict.nearest) == (tool, "a")
 
 
 def test_each_call_of_a_reply_is_told_once_while_it_streams() -> None:
