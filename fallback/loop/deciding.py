@@ -11,6 +11,9 @@ compared (contextual calibration: Zhao et al., 2021, "Calibrate Before Use").
 
 The names are scored where a call has them: behind the beginning of one. So the prompt is that of
 the call which follows, and is evaluated once for all.
+
+Behind a call the same two things speak for another one: by how much its beginning is more probable
+than the end of the reply, and by how much more so than where nothing is asked.
 """
 
 from __future__ import annotations
