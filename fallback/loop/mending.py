@@ -15,9 +15,10 @@ from fallback.loop.actions import Generation
 from fallback.loop.asides import EMPTY, EMPTY_BEHIND_RESULTS, announced, announces_call
 from fallback.loop.calls import not_run
 from fallback.loop.echo import COPIED, NOT_RUN
-from fallback.loop.ending import Ending
+from fallback.loop.ending import Budget, Ending
 from fallback.loop.plan import Plan
 from fallback.loop.record import Record
+from fallback.loop.repetition import Repetition
 from fallback.loop.spent import Spent
 from fallback.messages import Mode, Problem, Reading, StopReason
 from fallback.rendering import correction_text
@@ -126,6 +127,17 @@ class Mending:
         detail = "the answer was cut off at the limit of tokens" if cut else ""
         untouched = self._plan.tool_choice == "none"
         raise Ending("answered", detail, answer=reading.text if untouched else text)
+
+    def spent(self, budget: Budget, repetition: Repetition) -> Spent:
+        """What the turn has used up, by this and by its other budgets."""
+        return Spent(
+            pauses=budget.pauses,
+            failures=budget.failures,
+            corrected=tuple(self.corrected),
+            nudged=dict(self.nudged),
+            repeated=repetition.times,
+            last=repetition.last,
+        )
 
     def _nudge(self, what: str, text: str, aside: str) -> str:
         if what in self.nudged:

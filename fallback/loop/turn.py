@@ -18,19 +18,8 @@ from dataclasses import replace
 
 from fallback.backend import Chunk
 from fallback.dialects.names import READ
-from fallback.errors import (
-    BackendError,
-    BackendProtocolError,
-    BackendStatusError,
-    CapabilityError,
-)
-from fallback.loop.actions import (
-    Action,
-    Generate,
-    Generation,
-    Interrupted,
-    Outcome,
-)
+from fallback.errors import BackendError, BackendProtocolError, BackendStatusError, CapabilityError
+from fallback.loop.actions import Action, Generate, Generation, Interrupted, Outcome
 from fallback.loop.asides import ANSWER_NOW, ONE_CALL
 from fallback.loop.asking import Asking
 from fallback.loop.calls import Batch, counted
@@ -45,7 +34,7 @@ from fallback.loop.plan import Ended, Plan
 from fallback.loop.record import Record
 from fallback.loop.repetition import Repetition
 from fallback.loop.respond import responded
-from fallback.loop.spent import UNSPENT, Spent
+from fallback.loop.spent import UNSPENT
 from fallback.messages import Message, Mode, Step, ToolCall, ToolResult, Turn
 from fallback.rendering.text import offered
 from fallback.routing import Route
@@ -395,7 +384,7 @@ class TurnLoop:
         return self._kept(self.record.so_far((*self._batch.known, *self._others)))
 
     def _kept(self, steps: tuple[Step, ...]) -> Paused:
-        plan, record, repetition = self.plan, self.record, self._repetition
+        plan, record = self.plan, self.record
         return Paused(
             turn_id=plan.turn_id,
             model=plan.model,
@@ -405,12 +394,5 @@ class TurnLoop:
             steps=steps,
             tainted=record.asked_with_untrusted,
             given=self._paused.given if self._paused else (),
-            spent=Spent(
-                pauses=self._budget.pauses,
-                failures=self._budget.failures,
-                corrected=tuple(self._mending.corrected),
-                nudged=dict(self._mending.nudged),
-                repeated=repetition.times,
-                last=repetition.last,
-            ),
+            spent=self._mending.spent(self._budget, self._repetition),
         )
