@@ -200,25 +200,20 @@ def decided_again(
     ready = _over_the_end(asked)
     if free is None:
         verdict = judge(names, [*ready, 0.0], math.inf)
-        return verdict, f"decided again: no further call ({_over(verdict.nearest, verdict.lead)})"
-    usual = [lead - free.logprobs[-1] for lead in free.logprobs[:-1]]
-    leads = [lead + lead - own for lead, own in zip(ready, usual, strict=True)]
-    verdict = judge(names, [*leads, 0.0], settings.further)
-    own = _over("", ready[names.index(verdict.nearest)]).strip()
-    told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {own}"
+        told = f"{verdict.nearest} {verdict.lead:+.2f} over the end"
+    else:
+        *gains, end = gained(asked.logprobs, free.logprobs, asked.unseen)
+        both = [gain + own for gain, own in zip(gains, ready, strict=True)]
+        verdict = judge(names, [*both, end], settings.further)
+        own = ready[names.index(verdict.nearest)]
+        told = f"{verdict.nearest} {verdict.lead:+.2f}, of which {own:+.2f} over the end"
     return verdict, f"decided again: {verdict.tool or 'no further call'} ({told})"
 
 
 def _over_the_end(asked: Scored) -> list[float]:
-    """How much more probable each tool is than the end of the reply; one that is not among the
-    likeliest cannot follow, whatever it might have at most.
-    """
+    """How much more probable each tool is than the end of the reply."""
     *tools, end = seen(asked.logprobs, asked.unseen)
     return [tool - end for tool in tools]
-
-
-def _over(name: str, lead: float) -> str:
-    return f"{name} {lead:+.2f} over the end"
 
 
 def odds(logprob: float) -> float:
