@@ -36,6 +36,9 @@ _MOST_DOUBTS = 8
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
+_WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+")
+"""The words of a name: ``with_garden``, ``withGarden`` and ``with-garden`` have the same two."""
+
 _LONGEST = 80
 """Characters of a value in a note."""
 
@@ -129,7 +132,8 @@ class Draft:
 
         Args:
             tool: the one that is called.
-            said: the user's words; a text that stands there was asked for.
+            said: the user's words; a text that stands there was asked for, and so was a flag whose
+                name does.
         """
         optional, words = may_be_left_out(tool), said.casefold()
         found = [
@@ -138,6 +142,7 @@ class Draft:
             if member.name in optional
             and not _is_default(tool, member.name, member.value)
             and not _is_said(member.value, words)
+            and not _is_flagged(member, words)
         ]
         return tuple(found[:_MOST_DOUBTS])
 
@@ -252,6 +257,12 @@ def _is_said(value: Any, words: str) -> bool:
     """
     texts = value if isinstance(value, list) else [value]
     return 0 < len(texts) <= _MOST_TEXTS and all(_stands_in(words, text) for text in texts)
+
+
+def _is_flagged(member: Member, words: str) -> bool:
+    """Whether a flag is up whose name is in the user's words, each word of it."""
+    names = [word.casefold() for word in _WORDS.findall(member.name)]
+    return member.value is True and bool(names) and all(_stands_in(words, name) for name in names)
 
 
 def _stands_in(words: str, text: Any) -> bool:

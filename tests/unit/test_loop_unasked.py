@@ -36,6 +36,8 @@ GAMES = Tool(
             "genre": {"type": "string"},
             "rating": {"type": "number", "default": 3},
             "tags": {"type": "array", "items": {"type": "string"}},
+            "strategyKind": {"type": "boolean"},
+            "linux_only": {"type": "boolean"},
         },
         "required": ["platform"],
     },
@@ -102,8 +104,9 @@ def test_both_are_asked_behind_what_the_call_has_in_front_of_the_value() -> None
         {"platform": "Linux", "rating": 3},
         {"platform": "Linux", "genre": "strategy"},
         {"platform": "Linux", "tags": ["Linux", "Strategy"]},
+        {"platform": "Linux", "strategyKind": True},
     ],
-    ids=["required", "the default", "said", "each said"],
+    ids=["required", "the default", "said", "each said", "a flag that is named"],
 )
 def test_what_need_not_be_asked_about_is_not(given: dict[str, Any]) -> None:
     model = Model("find_games", invented=list(given))
@@ -121,8 +124,19 @@ def test_what_need_not_be_asked_about_is_not(given: dict[str, Any]) -> None:
         {"tags": []},
         {"tags": ["Linux", "new"]},
         {"tags": ["Linux"] * 40},
+        {"linux_only": True},
+        {"strategyKind": False},
     ],
-    ids=["a number", "a part of a word", "two characters", "none", "not each", "very many"],
+    ids=[
+        "a number",
+        "a part of a word",
+        "two characters",
+        "none",
+        "not each",
+        "very many",
+        "a flag of which not each word is said",
+        "a flag that is down",
+    ],
 )
 def test_what_is_not_said_is_asked_about(given: dict[str, Any]) -> None:
     model = Model("find_games", invented=list(given))
