@@ -21,8 +21,8 @@ from fallback.compare.intervals import sign_test, wilson
 from fallback.compare.margins import Decision, best_margin, lead_of
 from fallback.compare.store import read_cases, read_records
 from fallback.compare.verdicts import Judged, judged
-from fallback.compare.ways import DECIDE
 from fallback.loop import Decide
+from fallback.ways import DECIDE
 
 
 @dataclass(frozen=True, slots=True)

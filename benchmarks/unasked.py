@@ -24,8 +24,8 @@ from fallback.compare.cases import Case, read_case
 from fallback.compare.current import current
 from fallback.compare.patterns import wrong_fields
 from fallback.compare.store import read_cases, read_records
-from fallback.compare.ways import DECIDE
 from fallback.loop import Decide
+from fallback.ways import DECIDE
 
 MARGINS = (0.0, 1.0, 2.0, 3.0, 4.0)
 

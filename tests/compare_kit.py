@@ -14,8 +14,8 @@ from fallback.compare.patterns import Alternatives, Contains, Exactly, Fields, I
 from fallback.compare.running import Summary, missing, run_missing, units_of
 from fallback.compare.store import RECORD_VERSION, Store
 from fallback.compare.units import Sampling, Unit
-from fallback.compare.ways import Way, ways_of
 from fallback.testing import ScriptedBackend
+from fallback.ways import Way, ways_of
 
 WEATHER = {
     "name": "get_weather",

@@ -25,7 +25,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "validation",
         "templating",
     ),
-    "3 decisions": ("backend", "routing", "policy", "loop"),
+    "3 decisions": ("backend", "routing", "policy", "loop", "ways"),
     "4 I/O": ("execution", "ledger", "mcp", "ollama", "hosts", "engine", "profiles", "session"),
     "5 edges": (
         "cli",

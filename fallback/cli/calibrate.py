@@ -97,8 +97,8 @@ def _asked(probing: Probing, store: Store) -> Calibration:
     from fallback.compare.calibrating import calibrate as ask
     from fallback.compare.faults import StoreError
     from fallback.compare.halving import most_turns
-    from fallback.compare.ways import DECIDE
     from fallback.errors import BackendError
+    from fallback.ways import DECIDE
 
     before = len(store)
     turns = most_turns(len(probing.ways), len(probing.cases))

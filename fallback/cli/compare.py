@@ -57,7 +57,7 @@ def compare(options: CompareOptions) -> int:
     from fallback.compare.running import missing, run_missing, units_of
     from fallback.compare.store import open_store
     from fallback.compare.suites import cases_of
-    from fallback.compare.ways import ways_of
+    from fallback.ways import ways_of
 
     ways = ways_of(options.ways)
     cases = cases_of(options.suites, limit=options.limit, seed=options.sampling.seed)

@@ -31,8 +31,8 @@ from fallback.compare.stages import judge
 from fallback.compare.store import Store, read_records
 from fallback.compare.units import Sampling, Unit, key_of
 from fallback.compare.verdicts import Pairing
-from fallback.compare.ways import ALL_WAYS, DECIDE, Way, ways_of
 from fallback.errors import BackendConnectionError, ConfigurationError, ModelNotFoundError
+from fallback.ways import ALL_WAYS, DECIDE, Way, ways_of
 
 __all__ = [
     "Budget",

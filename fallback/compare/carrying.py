@@ -15,7 +15,7 @@ from fallback.backend import ModelInfo
 from fallback.compare.margins import decided_alike
 from fallback.compare.store import Store, read_records
 from fallback.compare.units import Unit, key_of
-from fallback.compare.ways import DECIDE, ways_of
+from fallback.ways import DECIDE, ways_of
 
 __all__ = ["carry_over"]
 

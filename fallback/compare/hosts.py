@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fallback.backend import Backend, ModelInfo
 from fallback.compare.remembering import Remembering
 from fallback.compare.units import Unit
-from fallback.compare.ways import Endpoint
 from fallback.errors import BackendError, ConfigurationError
 from fallback.hosts import EMBEDDED, connect, resolve_host, without_login
+from fallback.ways import Endpoint
 
 __all__ = ["Host", "describe", "hosts_of", "same_everywhere", "server_version"]
 

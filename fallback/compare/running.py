@@ -27,7 +27,6 @@ from fallback.compare.cases import Case
 from fallback.compare.hosts import Host
 from fallback.compare.store import Store
 from fallback.compare.units import Sampling, Unit, key_of, run_unit
-from fallback.compare.ways import Way
 from fallback.errors import (
     BackendConnectionError,
     BackendError,
@@ -36,6 +35,7 @@ from fallback.errors import (
     ModelNotFoundError,
 )
 from fallback.hosts import without_login
+from fallback.ways import Way
 
 __all__ = [
     "MAX_TRIES",

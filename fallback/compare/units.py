@@ -25,7 +25,6 @@ from typing import Any
 from fallback.backend import Backend, Chunk, GenerationRequest, ModelInfo
 from fallback.compare.cases import Case
 from fallback.compare.store import RECORD_VERSION
-from fallback.compare.ways import Way
 from fallback.errors import (
     BackendConnectionError,
     BackendError,
@@ -38,6 +37,7 @@ from fallback.errors import (
 from fallback.messages import Message, Step, Turn, Usage
 from fallback.resources import data_dir
 from fallback.session.through import Through
+from fallback.ways import Way
 
 __all__ = ["Sampling", "Unit", "key_of", "run_unit"]
 

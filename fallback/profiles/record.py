@@ -14,6 +14,7 @@ from fallback.messages import Mode
 from fallback.resources import data_dir
 from fallback.routing import Advice
 from fallback.templating import template_version
+from fallback.ways import way_of
 
 __all__ = [
     "Ended",
@@ -174,20 +175,17 @@ def _otherwise(profile: Profile) -> Advice | None:
 
     Those were dropped first that did worst, so the number of cases goes before the share.
     """
-    for way in sorted(profile.evidence.ways, key=lambda way: (-way.n, -way.rate)):
-        kind, _, rest = way.name.partition(":")
-        dialect, *more = rest.split("+")
-        why = f"{_measured(profile, way)}, the best of the ways that do not decide first"
-        if kind in ("native", "native+read"):
-            return Advice(mode="native", why=why, read_text=kind != "native")
-        if kind == "prompt" and dialect in PROMPTED:
+    for tried in sorted(profile.evidence.ways, key=lambda way: (-way.n, -way.rate)):
+        way = way_of(tried.name)
+        if way is not None and way.decide is None:
             return Advice(
-                mode="prompt",
-                why=why,
-                dialect=replace(PROMPTED[dialect], example="no-example" not in more),
-                endpoint="chat" if "chat" in more else "generate",
-                num_ctx=profile.num_ctx,
+                mode=way.mode,
+                why=f"{_measured(profile, tried)}, the best of the ways that do not decide first",
+                dialect=way.record if way.prompted else None,
+                endpoint=way.endpoint if way.prompted else None,
+                read_text=None if way.prompted else way.kind == "native+read",
                 think=profile.think,
+                num_ctx=profile.num_ctx,
             )
     return None
 

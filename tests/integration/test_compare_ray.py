@@ -19,8 +19,8 @@ from fallback.compare.hosts import describe, hosts_of
 from fallback.compare.running import Outcomes, missing, run_missing, units_of
 from fallback.compare.store import open_store, read_records, read_runs
 from fallback.compare.units import Sampling, Unit
-from fallback.compare.ways import ways_of
 from fallback.errors import BackendConnectionError, ConfigurationError, ModelNotFoundError
+from fallback.ways import ways_of
 
 # Ray's own code warns on import and leaves sockets to the garbage collector.
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]

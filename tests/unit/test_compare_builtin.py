@@ -10,7 +10,7 @@ from fallback.compare.cases import Case
 from fallback.compare.stages import judge
 from fallback.compare.suites import load_suite
 from fallback.compare.units import Unit, run_unit
-from fallback.compare.ways import ways_of
+from fallback.ways import ways_of
 
 INFO = ModelInfo(name="m", digest="d1")
 

@@ -8,8 +8,8 @@ from fallback.backend import Chunk, GenerationRequest, ModelInfo
 from fallback.catalogue import Catalogue
 from fallback.compare.remembering import MOST, Remembering
 from fallback.compare.units import Sampling, Unit, run_unit
-from fallback.compare.ways import ways_of
 from fallback.messages import Message, Usage
+from fallback.ways import ways_of
 
 INFO = ModelInfo(name="m", digest="d1", family="chatml", template="t")
 

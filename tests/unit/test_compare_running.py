@@ -14,7 +14,6 @@ from fallback.compare.hosts import describe
 from fallback.compare.running import Outcome, Work, run_missing, units_of
 from fallback.compare.store import Store, open_store, read_records
 from fallback.compare.units import Sampling
-from fallback.compare.ways import ways_of
 from fallback.errors import (
     BackendConnectionError,
     BackendError,
@@ -25,6 +24,7 @@ from fallback.errors import (
     ConfigurationError,
     ModelNotFoundError,
 )
+from fallback.ways import ways_of
 
 CASES = [case_of(id=f"c{number}", question=f"Question {number}?") for number in range(4)]
 
@@ -249,7 +249,7 @@ def test_trouble_puts_a_unit_off_and_three_in_a_row_end_the_run(
 def test_no_way_finds_the_prompt_of_the_one_before_in_the_cache() -> None:
     from fallback.compare.running import BLOCK, units_of
     from fallback.compare.units import Sampling
-    from fallback.compare.ways import USUAL_WAYS
+    from fallback.ways import USUAL_WAYS
 
     cases = [case_of(id=str(number)) for number in range(3 * BLOCK + 1)]
     units = list(units_of(["m"], USUAL_WAYS, cases, sampling=Sampling()))
@@ -264,7 +264,7 @@ def test_no_way_finds_the_prompt_of_the_one_before_in_the_cache() -> None:
 def test_cases_with_another_window_stand_together() -> None:
     from fallback.compare.running import units_of
     from fallback.compare.units import Sampling
-    from fallback.compare.ways import USUAL_WAYS
+    from fallback.ways import USUAL_WAYS
 
     cases = [case_of(id="a"), case_of(id="b", num_ctx=9000), case_of(id="c")]
     units = units_of(["m"], USUAL_WAYS[:1], cases, sampling=Sampling())

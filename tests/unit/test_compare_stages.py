@@ -11,8 +11,8 @@ from fallback.compare.intervals import wilson
 from fallback.compare.stages import STAGES, Judgement, judge
 from fallback.compare.units import Unit, run_unit
 from fallback.compare.verdicts import ALL_SUITES, judged, pairings, table
-from fallback.compare.ways import ways_of
 from fallback.errors import BackendProtocolError, ContextWindowError
+from fallback.ways import ways_of
 
 INFO = ModelInfo(name="m", digest="d1")
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}

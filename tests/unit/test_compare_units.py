@@ -10,7 +10,6 @@ from compare_kit import MAIL, WEATHER, case_of, fenced, model
 
 from fallback.backend import GenerationRequest, ModelInfo
 from fallback.compare.units import Sampling, Unit, key_of, run_unit
-from fallback.compare.ways import ALL_WAYS, USUAL_WAYS, ways_of
 from fallback.errors import (
     BackendConnectionError,
     BackendProtocolError,
@@ -24,6 +23,7 @@ from fallback.messages import ToolCall
 from fallback.ollama.failures import Asked, failure
 from fallback.rendering import call_text
 from fallback.testing import ScriptedBackend
+from fallback.ways import ALL_WAYS, USUAL_WAYS, ways_of
 
 INFO = ModelInfo(name="m", digest="d1", family="chatml", template="t")
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}

@@ -27,7 +27,7 @@ from fallback.limits import DEFAULT_LIMITS, Limits
 from fallback.loop import Decide
 from fallback.messages import Mode
 
-__all__ = ["ALL_WAYS", "DECIDE", "USUAL_WAYS", "Way", "ways_of"]
+__all__ = ["ALL_WAYS", "DECIDE", "USUAL_WAYS", "Way", "way_of", "ways_of"]
 
 Endpoint = Literal["generate", "chat"]
 
@@ -128,13 +128,18 @@ def ways_of(names: Iterable[str]) -> tuple[Way, ...]:
     for name in names:
         if name == "all":
             chosen |= dict.fromkeys(ALL_WAYS)
-        elif (way := _BY_NAME.get(name.replace("+generate", ""), _with_margin(name))) is not None:
+        elif (way := way_of(name)) is not None:
             chosen[way] = None
         else:
             raise ConfigurationError(
                 f"there is no way {name!r}; there are {', '.join(_BY_NAME)}, and all"
             )
     return tuple(chosen) or USUAL_WAYS
+
+
+def way_of(name: str) -> Way | None:
+    """The way of this name; ``None`` if there is no such way."""
+    return _BY_NAME.get(name.replace("+generate", ""), _with_margin(name))
 
 
 def _with_margin(name: str) -> Way | None:
