@@ -79,7 +79,7 @@ class Decide:
     """
 
     margin: float = -2.0
-    further: float = 2.0
+    further: float = 1.0
     most: int = 8
     unasked: float = 2.0
 
