@@ -5,10 +5,13 @@
 
 The first also prints the rows of the table in the project's README, the second puts them there.
 
-A model has a table of the ways in which all its cases are asked, and a second one of every way in
-which enough of them are. In each only those cases count that were asked in all ways of the table.
+A model has a table of the ways in which all its cases are asked, and others with the ways in which
+enough of them are: one with the other prompts, one with the margins that were found for the model,
+which were asked on one half of the cases. In each only those cases count that were asked in all
+ways of the table.
 Each cell is how many turns were wholly right, of how many, with Wilson's interval of 95 %. Below
-stands each way against ``native+read``, or where a model has no native ways, ``prompt:fenced``.
+stands each way against ``native+read``, or where a model has no native ways, ``prompt:fenced``: how
+often it was right where that was wrong, and how often that was right where it was wrong.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def tables(folder: Path = FOLDER) -> str:
         for found in (main, *more):
             if found in more:
                 parts += ["Other ways too, on the cases that were asked in all of these:\n"]
-            parts += [*_table(found), "", *_sentences(found), ""]
+            parts += [*_table(found), "", *_pairs(found), ""]
         parts.append(f"Everything, with each failure: [{path.name}]({path.name}/).\n")
     return "\n".join(parts)
 
@@ -72,14 +75,16 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _measured(path: Path) -> Iterator[_Measured]:
-    """The table of the main ways, and that of all if there are more."""
+    """The table of the main ways, and those that have others too."""
     records = current(list(read_records(path)))
     (model,) = {record["model"] for record in records}
     tried = Counter(record["way"] for record in records)
     main = tuple(way for way in MAIN if way in tried)
-    rest = tuple(way for way in tried if way not in main and tried[way] >= ENOUGH)
+    rest = [way for way in tried if way not in main and tried[way] >= ENOUGH]
+    margins = tuple(way for way in rest if way.startswith("decide:"))
+    prompts = tuple(way for way in rest if way not in margins)
     cases, runs = read_cases(path), list(read_runs(path))
-    for ways in [main, main + rest] if rest else [main]:
+    for ways in (main, *(main + more for more in (prompts, margins) if more)):
         content = content_of(_asked_in(ways, records), cases, runs)
         yield _Measured(path.name, model, ways, content)
 
@@ -112,18 +117,23 @@ def _cell(row: Row | None) -> str:
     return f"{good} of {share.n} ({100 * share.low:.0f}–{100 * share.high:.0f} %)"
 
 
-def _sentences(found: _Measured) -> Iterator[str]:
+def _pairs(found: _Measured) -> Iterator[str]:
+    """Each way against one of them: on how many cases it is right and that is wrong, and so on."""
     against = next(way for way in ("native+read", "prompt:fenced") if way in found.ways)
+    others = [way for way in found.ways if way != against]
+    cells: dict[str, dict[str, str]] = {}
     for pairing in found.content.pairings:
         if pairing.stage == "right" and against in (pairing.first, pairing.second):
-            yield _sentence(turned(pairing) if pairing.first == against else pairing)
+            told = turned(pairing) if pairing.first == against else pairing
+            cells.setdefault(told.suite, {})[told.first] = _pair(told)
+    yield f"| against `{against}` | {' | '.join(others)} |"
+    yield "| --- " * (len(others) + 1) + "|"
+    for suite, row in cells.items():
+        yield f"| {suite} | {' | '.join(row.get(way, '–') for way in others)} |"
 
 
-def _sentence(found: Pairing) -> str:
-    return (
-        f"- {found.suite}, `{found.first}` against `{found.second}`, {found.n} cases:"
-        f" right where that is wrong {found.better}, the reverse {found.worse}, p = {found.p:.2g}"
-    )
+def _pair(told: Pairing) -> str:
+    return f"{told.better} / {told.worse}, p = {told.p:.2g}"
 
 
 def written(text: str, folder: Path = FOLDER) -> str:
