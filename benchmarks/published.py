@@ -118,7 +118,7 @@ def _cell(row: Row | None) -> str:
 
 
 def _pairs(found: _Measured) -> Iterator[str]:
-    """Each way against one of them: on how many cases it is right and that is wrong, and so on."""
+    """Each way against one of them: on how many cases it alone is right, and on how many that."""
     against = next(way for way in ("native+read", "prompt:fenced") if way in found.ways)
     others = [way for way in found.ways if way != against]
     cells: dict[str, dict[str, str]] = {}

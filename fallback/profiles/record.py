@@ -14,7 +14,6 @@ from fallback.messages import Mode
 from fallback.resources import data_dir
 from fallback.routing import Advice
 from fallback.templating import template_version
-from fallback.ways import way_of
 
 __all__ = [
     "Ended",
@@ -175,18 +174,22 @@ def _otherwise(profile: Profile) -> Advice | None:
 
     Those were dropped first that did worst, so the number of cases goes before the share.
     """
+    from fallback.ways import way_of  # loads the loop, which the command line begins without
+
     for tried in sorted(profile.evidence.ways, key=lambda way: (-way.n, -way.rate)):
         way = way_of(tried.name)
         if way is not None and way.decide is None:
-            return Advice(
+            without = replace(
+                profile,
                 mode=way.mode,
-                why=f"{_measured(profile, tried)}, the best of the ways that do not decide first",
-                dialect=way.record if way.prompted else None,
-                endpoint=way.endpoint if way.prompted else None,
-                read_text=None if way.prompted else way.kind == "native+read",
-                think=profile.think,
-                num_ctx=profile.num_ctx,
+                dialect=way.dialect,
+                endpoint=way.endpoint,
+                example=way.example,
+                read_text=way.kind != "native",
+                decide=None,
             )
+            why = f"{_measured(profile, tried)}, the best of the ways that do not decide first"
+            return replace(advice_of(without), why=why)
     return None
 
 

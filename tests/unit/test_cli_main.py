@@ -111,3 +111,10 @@ def test_help_needs_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_command_line_begins_without_the_loop() -> None:
+    """Reading a reply needs no turn, and what a turn needs is as much again to load."""
+    code = "import sys, fallback.cli.app; print([n for n in sys.modules if n == 'fallback.loop'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
